@@ -1,0 +1,65 @@
+#include "quire/base/huge_buffer.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "quire/base/error.h"
+
+namespace quire {
+namespace {
+
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+HugeBuffer::HugeBuffer(int64_t bytes, MemoryTag tag, MemoryLedger* ledger)
+    : size_(bytes), tag_(tag), ledger_(ledger) {
+  if (bytes <= 0) return;
+  const bool huge = bytes > kHugePage / 2;
+  const int64_t unit = huge ? kHugePage : 4096;
+  mapped_ = round_up(bytes, unit) + (huge ? kHugePage : 0);
+  base_ = mmap(nullptr, static_cast<size_t>(mapped_), PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base_ == MAP_FAILED) {
+    base_ = nullptr;
+    throw LoadError("memory", fmt::format("cannot map {} bytes for {}: {}", bytes,
+                                          memory_tag_name(tag), std::strerror(errno)));
+  }
+  const auto start = round_up(static_cast<int64_t>(reinterpret_cast<uintptr_t>(base_)), unit);
+  data_ = reinterpret_cast<std::byte*>(static_cast<uintptr_t>(start));
+  if (huge) madvise(data_, static_cast<size_t>(round_up(bytes, unit)), MADV_HUGEPAGE);
+  if (ledger_ != nullptr) ledger_->add(tag_, size_);
+}
+
+HugeBuffer::~HugeBuffer() { release(); }
+
+HugeBuffer::HugeBuffer(HugeBuffer&& other) noexcept { *this = std::move(other); }
+
+HugeBuffer& HugeBuffer::operator=(HugeBuffer&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  data_ = std::exchange(other.data_, nullptr);
+  size_ = std::exchange(other.size_, 0);
+  mapped_ = std::exchange(other.mapped_, 0);
+  base_ = std::exchange(other.base_, nullptr);
+  tag_ = other.tag_;
+  ledger_ = other.ledger_;
+  return *this;
+}
+
+void HugeBuffer::release() {
+  if (base_ == nullptr) return;
+  munmap(base_, static_cast<size_t>(mapped_));
+  if (ledger_ != nullptr) ledger_->remove(tag_, size_);
+  base_ = nullptr;
+  data_ = nullptr;
+}
+
+}  // namespace quire
