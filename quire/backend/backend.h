@@ -1,0 +1,61 @@
+// Backend: what runs a Program: packs weights, loads the program once, then one launch a step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "quire/backend/program.h"
+#include "quire/backend/step_meta.h"
+
+namespace quire::backend {
+
+/// A cache group's KV memory: `num_blocks` blocks in each of the group's layers.
+struct KvSlab {
+  std::byte* data =
+      nullptr;  // layer l, block b at data + l * layer_stride + b * block_layer_bytes()
+  int64_t layer_stride = 0;
+  int64_t num_blocks = 0;
+};
+
+/// Called while weights are packed: bytes done so far of bytes in all.
+using Progress = std::function<void(int64_t done, int64_t total)>;
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string_view name() const = 0;
+  /// Empty when the backend can run `op` of `program`; otherwise what is missing, for one
+  /// LoadError.
+  virtual std::string unsupported(const Program& program, const Op& op) const = 0;
+  /// The activation type `auto` stands for with this weight.
+  virtual ActType preferred_activation(const WeightSpec& spec) const = 0;
+  /// Packs a weight, reading its rows in parallel. A counting backend returns empty buffers.
+  virtual std::shared_ptr<const PackedWeight> pack(const WeightReader& reader) = 0;
+
+  /// Takes the program and allocates its arena; `slabs` (one per cache group) must outlive the
+  /// backend's use of them.
+  virtual void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) = 0;
+  /// Copies whole blocks inside a group, before the next launch. Pairs (source, destination) are
+  /// disjoint.
+  virtual void copy_blocks(int32_t cache_group,
+                           std::span<const std::pair<int32_t, int32_t>> copies) = 0;
+  /// Starts a step; the spans in `meta` must stay valid until wait() returns.
+  virtual void launch(const StepMeta& meta) = 0;
+  /// Waits for the launched step. Then logits() is [R][vocab_size] fp32, rows logits_stride()
+  /// floats apart, valid until the next launch.
+  virtual void wait() = 0;
+  virtual const float* logits() const = 0;
+  virtual int64_t logits_stride() const = 0;
+  /// Runs fn(worker, num_workers) on every compute worker at once; for sampling and other
+  /// row-parallel work.
+  virtual void parallel(const std::function<void(int, int)>& fn) = 0;
+  virtual int num_workers() const = 0;
+};
+
+}  // namespace quire::backend

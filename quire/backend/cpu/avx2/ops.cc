@@ -1,0 +1,7 @@
+#include "quire/backend/cpu/kernels.h"
+
+namespace quire::backend::cpu::avx2 {
+
+void fill_ops(KernelTable& /*table*/) {}
+
+}  // namespace quire::backend::cpu::avx2

@@ -1,0 +1,112 @@
+// PackedWeight: one weight matrix in a compute layout, and the sources it is packed from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "quire/base/huge_buffer.h"
+#include "quire/tensor/dtype.h"
+
+namespace quire::backend {
+
+/// The few layouts kernels compute from. File formats are many (weights/), layouts few.
+enum class Layout : uint8_t {
+  kDense,      // `dtype` fp32 or bf16
+  kInt8Group,  // signed 8-bit codes, one scale per `group` inputs
+  kInt4Group,  // unsigned 4-bit codes, one scale (and offset) per `group` inputs
+};
+
+/// What a group's code 0 stands for: w = scale * (code - zero), or w = scale * code + min.
+enum class Offset : uint8_t {
+  kNone,      // zero = 0 (int8)
+  kConstant,  // the same integer zero everywhere, e.g. 8 for Q4_0
+  kMin,       // an fp16 minimum per group, e.g. Q4_1
+};
+
+/// How activations are held while they meet a weight.
+enum class ActType : uint8_t { kF32, kBF16, kI8 };
+
+/// The shape of a packed weight, known before any byte is read: W is [out, in], y = W x.
+struct WeightSpec {
+  std::string name;
+  Layout layout = Layout::kDense;
+  DType dtype = DType::kF32;  // dense element type; ignored by coded layouts, whose scales are fp16
+  int64_t in = 0;
+  int64_t out = 0;
+  int64_t group = 0;  // inputs a scale covers; 0 for dense
+  Offset offset = Offset::kNone;
+  int32_t zero = 0;  // for kConstant
+
+  int64_t num_groups() const { return group == 0 ? 0 : in / group; }
+};
+
+/// Outputs a panel holds: the lanes of one 512-bit register of fp32.
+inline constexpr int64_t kPanel = 16;
+/// Row-split sums: K is cut into this many equal slices, or the largest half of it that cuts whole
+/// groups.
+inline constexpr int64_t kMaxSlices = 8;
+
+constexpr int64_t num_panels(int64_t out) {
+  return (out + kPanel - 1) / kPanel;
+}
+
+/// 8, 4, 2 or 1: the largest that cuts `in` into slices of whole units (`group`, or 2 elements for
+/// dense).
+constexpr int64_t num_slices(const WeightSpec& spec) {
+  const int64_t unit = spec.layout == Layout::kDense ? 2 : spec.group;
+  for (int64_t slices = kMaxSlices; slices > 1; slices /= 2) {
+    if (spec.in % (slices * unit) == 0) return slices;
+  }
+  return 1;
+}
+
+/// Bytes of the packed codes and of the packed scales/mins. The layout of both ("16-panel"), panel
+/// by panel (outputs past `out` are zero), K in order, lanes are the panel's 16 outputs:
+///   dense fp32: [panel][in][16]                      one 64-byte line an input
+///   dense bf16: [panel][ceil(in/2)][16][2]           one line a pair of inputs; an odd last input
+///   is paired with 0 int8-group: [panel][in/4][16][4]                 stored as unsigned code +
+///   128 int4-group: [panel][in/8][16][4 bytes]           one line 8 inputs: byte b of a lane has
+///   input b in its low and
+///                                                    input 4+b in its high nibble
+///   scales:     [panel][in/group][16] fp16           followed, for Offset::kMin, by [16] fp16 mins
+///   of that group
+/// `group` is a multiple of 8, and `in` of `group`.
+int64_t packed_data_bytes(const WeightSpec& spec);
+int64_t packed_scale_bytes(const WeightSpec& spec);
+
+/// A weight ready to compute with. In a dry run both buffers are empty.
+struct PackedWeight {
+  WeightSpec spec;
+  HugeBuffer data;
+  HugeBuffer scales;
+
+  int64_t bytes() const { return packed_data_bytes(spec) + packed_scale_bytes(spec); }
+};
+
+/// Unpacked rows on their way into a PackedWeight; which vectors are filled follows from the spec.
+struct WeightRows {
+  std::vector<float> values;     // dense: [rows][in]
+  std::vector<uint8_t> codes;    // coded: [rows][in]; int8 as code + 128
+  std::vector<uint16_t> scales;  // coded: [rows][in/group] fp16
+  std::vector<uint16_t> mins;    // Offset::kMin: [rows][in/group] fp16
+};
+
+/// Where a weight's rows come from: one per file format (weights/). Called from several threads at
+/// once.
+class WeightReader {
+ public:
+  virtual ~WeightReader() = default;
+  virtual const WeightSpec& spec() const = 0;
+  /// Fills `rows` with rows [begin, begin + count) of W.
+  virtual void read(int64_t begin, int64_t count, WeightRows& rows) const = 0;
+  /// Called once when all rows were read: mapped pages may go.
+  virtual void done() const {}
+};
+
+/// Writes row `index` of the weight as fp32 to out[in]: exactly what the codes, scales and offsets
+/// stand for. The reference for tests, and the embedding lookup.
+void unpack_row(const PackedWeight& weight, int64_t index, float* out);
+
+}  // namespace quire::backend

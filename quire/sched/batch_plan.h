@@ -1,0 +1,91 @@
+// BatchPlan: one step as integers: which tokens of which sequences run, where their KV lies, what
+// is sampled.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "quire/sched/sampling_spec.h"
+
+namespace quire::sched {
+
+using StepId = int64_t;
+using RequestId = int64_t;
+/// A stable slot for per-sequence state in the runner, 0 <= RowId < max_num_seqs, held while the
+/// sequence runs.
+using RowId = int32_t;
+
+/// One of a request's n choices.
+struct SequenceId {
+  RequestId request = 0;
+  int32_t choice = 0;
+  friend bool operator==(const SequenceId&, const SequenceId&) = default;
+  friend auto operator<=>(const SequenceId&, const SequenceId&) = default;
+};
+
+/// A sequence that starts (or, after preemption, starts again) to hold a row in this step.
+struct RowStart {
+  RowId row = 0;
+  SequenceId sequence;
+  SamplingSpec sampling;
+  std::vector<int32_t> prompt;
+  std::vector<int32_t> output;  // not empty after a preemption
+};
+
+/// One row's share of the step: `num_tokens` consecutive tokens from query_start on.
+struct PlanRow {
+  RowId row = 0;
+  int32_t query_start = 0;  // index into tokens
+  int32_t num_tokens = 0;
+  int32_t context_len = 0;  // tokens in the KV once this step's are stored
+};
+
+/// What is to be read from one row of logits.
+struct LogitsUse {
+  enum class Kind : uint8_t { kSample, kPromptLogprob };
+  Kind kind = Kind::kSample;
+  RowId row = 0;             // whose sampling state; several choices may sample from one logits row
+  int32_t logits_index = 0;  // index into logits_rows
+  int32_t position = 0;      // of the token that these logits predict
+  int32_t target = -1;       // kPromptLogprob: the prompt token at `position`
+};
+
+/// One cache group's slots and tables.
+struct GroupPlan {
+  std::vector<int32_t> slots;        // [T] block * block_tokens + offset
+  std::vector<int32_t> block_table;  // [rows][table_width]
+  int32_t table_width = 0;
+};
+
+/// A whole-block operation that must be complete before the step's tokens run.
+struct BlockOp {
+  enum class Kind : uint8_t { kCopy, kSwapOut, kSwapIn, kLoad, kStore };
+  Kind kind = Kind::kCopy;
+  int32_t group = 0;
+  int32_t source = 0;
+  int32_t destination = 0;
+};
+
+/// Crosses from control to data, and between ranks as it is. What a step does not use is empty.
+struct BatchPlan {
+  StepId step = 0;
+  std::vector<RowStart> started;
+  std::vector<RowId> finished;  // rows given up since the plan before; applied before `started`
+  std::vector<PlanRow> rows;
+  std::vector<int32_t> tokens;     // [T]
+  std::vector<int32_t> positions;  // [T]
+  std::vector<GroupPlan> groups;
+  std::vector<int32_t> logits_rows;  // [R] distinct indices into tokens, ascending
+  std::vector<LogitsUse> uses;       // in the order of rows, then choices
+  std::vector<BlockOp> block_ops;
+};
+
+/// What the sampler chose for one LogitsUse of kind kSample, in their order; `stop` is set by the
+/// engine (end-of-sequence, stop token or stop string matched), before the scheduler commits the
+/// step.
+struct SampledToken {
+  int32_t token = 0;
+  bool stop = false;
+};
+
+}  // namespace quire::sched
