@@ -1,0 +1,108 @@
+// Engine: one thread that advances all requests together, step by step, and streams their tokens.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quire/base/result.h"
+#include "quire/engine/output.h"
+#include "quire/sched/sampling_spec.h"
+
+namespace quire::text {
+class Tokenizer;
+}
+namespace quire::sched {
+class Scheduler;
+}
+namespace quire::runner {
+class Runner;
+}
+
+namespace quire::engine {
+
+/// One request as the engine takes it: ids in, numbers for the sampler, strings to stop at.
+struct EngineRequest {
+  std::vector<int32_t> prompt;
+  /// stop_token_ids holds the request's own; the engine adds the model's unless ignore_eos.
+  /// max_tokens 0 scores the prompt only.
+  sched::SamplingSpec sampling;
+  int32_t n = 1;         // choices; choice c is drawn from (seed, c)
+  int32_t priority = 0;  // lower first, where the policy looks at it
+  std::vector<std::string> stop;
+  bool include_stop_str_in_output = false;  // also for stop tokens
+  bool skip_special_tokens = true;
+  std::optional<Clock::time_point> arrival;  // now, when not given
+};
+
+/// A snapshot for gauges and counters; counters only grow.
+struct EngineStats {
+  int64_t num_running = 0;    // sequences that hold a row
+  int64_t num_waiting = 0;    // submitted or preempted, holding none
+  double kv_cache_usage = 0;  // used blocks / blocks, 0 to 1
+  int64_t num_steps = 0;
+  int64_t num_preemptions = 0;
+  int64_t prompt_tokens = 0;  // of prompts computed to their end
+  int64_t prompt_tokens_cached = 0;
+  int64_t generation_tokens = 0;
+  int64_t prefix_cache_queries = 0;                   // tokens
+  int64_t prefix_cache_hits = 0;                      // tokens
+  std::array<int64_t, kNumFinishReasons> finished{};  // choices, by FinishReason
+};
+
+/// One step, for histograms.
+struct StepStats {
+  int64_t num_tokens = 0;
+  int64_t num_rows = 0;
+  Clock::duration duration{};
+};
+
+class Engine {
+ public:
+  enum class State : uint8_t { kRunning, kDraining, kStopped, kDead };
+
+  struct Options {
+    int64_t max_model_len = 0;
+    int64_t vocab_size = 0;  // the logits' width; every id in a request lies below it
+    int32_t max_logprobs = 20;
+    int32_t max_choices = 128;
+    std::vector<int32_t> eos_token_ids;  // the model's own stops
+    int64_t max_waiting_requests = 1024;
+    int64_t max_waiting_prompt_tokens = 4 << 20;
+    std::function<void(const StepStats&)> on_step;  // called on the engine thread; may be empty
+  };
+
+  /// Starts the thread. `tokenizer` (may be null when no request has stop strings) and `runner`
+  /// must outlive the engine.
+  Engine(Options options, std::unique_ptr<sched::Scheduler> scheduler, runner::Runner& runner,
+         const text::Tokenizer* tokenizer);
+  ~Engine();  // stop()
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Checks and queues a request; thread-safe, never waits for a step. kInvalid names the field at
+  /// fault, kOverloaded: the waiting queue is full, kUnavailable: draining, stopped or dead.
+  Result<OutputStream> submit(EngineRequest request);
+  /// Ends a request early; unknown ids are ignored. Thread-safe.
+  void cancel(RequestId id);
+
+  /// Takes no more requests and waits until the running ones ended. Returns true when all did
+  /// within `timeout`.
+  bool drain(Clock::duration timeout);
+  /// Takes no more requests and cancels the running ones; returns when the thread has ended.
+  void stop();
+
+  State state() const;
+  EngineStats stats() const;
+  const Options& options() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace quire::engine

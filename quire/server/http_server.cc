@@ -1,0 +1,126 @@
+#include "quire/server/http_server.h"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "quire/base/error.h"
+#include "quire/base/log.h"
+#include "quire/server/http_session.h"
+
+namespace quire::server {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+
+tcp::acceptor listen_on(asio::io_context& io, const std::string& host, uint16_t port) {
+  const std::string where = fmt::format("{}:{}", host, port);
+  boost::system::error_code error;
+  const auto found =
+      tcp::resolver(io).resolve(host, std::to_string(port), tcp::resolver::passive, error);
+  if (error || found.empty()) throw LoadError("--host", "", "an address of this machine", host);
+  tcp::acceptor acceptor(io);
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) throw LoadError(where, fmt::format("cannot listen: {}", error.message()));
+  return acceptor;
+}
+
+}  // namespace
+
+struct HttpServer::Impl {
+  Impl(Options options, HttpHandler handler) : acceptor(listen_on(io, options.host, options.port)) {
+    context->options = std::move(options);
+    context->handler = std::move(handler);
+  }
+
+  asio::awaitable<void> accept_loop() {
+    while (acceptor.is_open()) {
+      tcp::socket socket(asio::make_strand(io));
+      const auto [error] = co_await acceptor.async_accept(socket, kAwait);
+      if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor)
+        co_return;
+      if (error) {  // out of descriptors, most likely: let some close
+        asio::steady_timer pause(io, std::chrono::milliseconds(50));
+        co_await pause.async_wait(kAwait);
+        continue;
+      }
+      if (context->num_connections >= context->options.max_connections)
+        continue;  // closed by its destructor
+      auto session = std::make_shared<HttpSession>(std::move(socket), context);
+      remember(session);
+      asio::co_spawn(session->executor(), session->run(), asio::detached);
+    }
+  }
+
+  void remember(const std::shared_ptr<HttpSession>& session) {
+    const std::lock_guard lock(mutex);
+    std::erase_if(sessions, [](const auto& weak) { return weak.expired(); });
+    sessions.push_back(session);
+  }
+
+  asio::io_context io;
+  tcp::acceptor acceptor;
+  std::shared_ptr<SessionContext> context = std::make_shared<SessionContext>();
+  std::mutex mutex;
+  std::vector<std::weak_ptr<HttpSession>> sessions;
+  std::vector<std::thread> threads;
+};
+
+HttpServer::HttpServer(Options options, HttpHandler handler)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(handler))) {}
+
+HttpServer::~HttpServer() {
+  stop();
+}
+
+uint16_t HttpServer::port() const {
+  return impl_->acceptor.local_endpoint().port();
+}
+
+void HttpServer::start() {
+  asio::co_spawn(impl_->io, impl_->accept_loop(), asio::detached);
+  for (int i = 0; i < impl_->context->options.num_threads; ++i) {
+    impl_->threads.emplace_back([this] { impl_->io.run(); });
+  }
+}
+
+void HttpServer::drain() {
+  impl_->context->draining = true;
+  asio::post(impl_->io, [this] {
+    boost::system::error_code ignored;
+    impl_->acceptor.close(ignored);
+  });
+  const std::lock_guard lock(impl_->mutex);
+  for (const auto& weak : impl_->sessions) {
+    if (const auto session = weak.lock()) session->close_if_idle();
+  }
+}
+
+int HttpServer::num_active() const {
+  return impl_->context->num_active;
+}
+
+void HttpServer::stop() {
+  impl_->io.stop();
+  for (std::thread& thread : impl_->threads) thread.join();
+  impl_->threads.clear();
+}
+
+}  // namespace quire::server
