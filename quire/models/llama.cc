@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "quire/base/error.h"
-#include "quire/base/log.h"
 
 namespace quire::models {
 namespace {
@@ -29,58 +28,55 @@ const ModelConfig& checked(const ModelConfig& config) {
   return config;
 }
 
-nn::Attention::Options attention_options(const ModelConfig& config, const LlamaBiases& biases,
-                                         int32_t layer) {
+nn::Bias bias(bool has) {
+  return has ? nn::Bias::kRequired : nn::Bias::kNone;
+}
+
+nn::Attention::Options attention_options(const ModelConfig& config, int32_t layer) {
   return {.hidden_size = config.hidden_size,
           .num_heads = config.num_heads,
           .num_kv_heads = config.num_kv_heads,
           .head_dim = config.head_dim,
-          .qkv_bias = biases.qkv,
-          .output_bias = biases.output,
+          .qkv_bias = bias(config.attention_bias),
+          .output_bias = bias(config.attention_output_bias),
           .cache_group = 0,
           .layer = layer};
 }
 
-std::vector<LlamaLayer> load_layers(const WeightScope& scope, const ModelConfig& config,
-                                    const LlamaBiases& biases) {
+std::vector<LlamaLayer> load_layers(const WeightScope& scope, const ModelConfig& config) {
   const auto rope =
       std::make_shared<const nn::Rope>(config.head_dim, config.rope_theta, config.rope_scaling);
   std::vector<LlamaLayer> layers;
   layers.reserve(static_cast<size_t>(config.num_layers));
   for (int64_t i = 0; i < config.num_layers; ++i) {
-    layers.emplace_back(scope.child(std::to_string(i)), config, biases, rope,
-                        static_cast<int32_t>(i));
+    layers.emplace_back(scope.child(std::to_string(i)), config, rope, static_cast<int32_t>(i));
   }
   return layers;
 }
 
-/// A tied head shares the packed embedding, unless the file ships another matrix after all.
+/// A tied head shares the packed embedding; whether it is tied was settled when the checkpoint was
+/// opened, so that a stored matrix of a tied head is a copy.
 nn::Linear load_head(const WeightScope& root, const ModelConfig& config,
                      const nn::Embedding& embedding) {
   const WeightScope scope = root.child("lm_head");
-  if (config.tie_word_embeddings) {
-    if (!scope.has("weight")) return {scope, embedding.table(), nn::Split::kColumns};
-    if (scope.stored_alike("weight", root.child("model.embed_tokens"), "weight")) {
-      scope.skip("weight");
-      return {scope, embedding.table(), nn::Split::kColumns};
-    }
-    log_warning("lm_head.weight differs from the embedding it is said to be tied to; using it");
+  if (!config.tie_word_embeddings) {
+    return {scope, config.vocab_size, config.hidden_size, nn::Split::kColumns, nn::Bias::kNone};
   }
-  return {scope, config.vocab_size, config.hidden_size, nn::Split::kColumns, nn::Bias::kNone};
+  if (scope.has("weight")) scope.skip("weight");
+  return {scope, embedding.table(), nn::Split::kColumns};
 }
 
 }  // namespace
 
 LlamaLayer::LlamaLayer(const WeightScope& scope, const ModelConfig& config,
-                       const LlamaBiases& biases, std::shared_ptr<const nn::Rope> rope,
-                       int32_t index)
+                       std::shared_ptr<const nn::Rope> rope, int32_t index)
     : name_(fmt::format("layers.{}", index)),
       input_norm_(scope.child("input_layernorm"), config.hidden_size, config.rms_norm_eps),
-      attention_(scope.child("self_attn"), attention_options(config, biases, index),
-                 std::move(rope)),
+      attention_(scope.child("self_attn"), attention_options(config, index), std::move(rope)),
       post_attention_norm_(scope.child("post_attention_layernorm"), config.hidden_size,
                            config.rms_norm_eps),
-      mlp_(scope.child("mlp"), config.hidden_size, config.intermediate_size, biases.mlp) {}
+      mlp_(scope.child("mlp"), config.hidden_size, config.intermediate_size,
+           bias(config.mlp_bias)) {}
 
 Tensor LlamaLayer::record(ProgramBuilder& p, Tensor x) const {
   const ProgramBuilder::Scope scope(p, name_);
@@ -88,11 +84,10 @@ Tensor LlamaLayer::record(ProgramBuilder& p, Tensor x) const {
   return p.add(x, mlp_.record(p, post_attention_norm_.record(p, x)));
 }
 
-LlamaModel::LlamaModel(const WeightScope& root, const ModelConfig& config,
-                       const LlamaBiases& biases)
+LlamaModel::LlamaModel(const WeightScope& root, const ModelConfig& config)
     : config_(checked(config)),
       embedding_(root.child("model.embed_tokens"), config.vocab_size, config.hidden_size),
-      layers_(load_layers(root.child("model.layers"), config, biases)),
+      layers_(load_layers(root.child("model.layers"), config)),
       norm_(root.child("model.norm"), config.hidden_size, config.rms_norm_eps),
       lm_head_(load_head(root, config, embedding_)) {}
 

@@ -1,5 +1,5 @@
-// LlamaModel: the Llama architecture (RMSNorm, rotary GQA, SwiGLU), and others that differ only in
-// their biases.
+// LlamaModel: the Llama architecture (RMSNorm, rotary GQA, SwiGLU), and others that differ from it
+// only in which biases their config asks for.
 #pragma once
 
 #include <memory>
@@ -14,18 +14,11 @@
 
 namespace quire::models {
 
-/// Where an architecture of the Llama family has biases.
-struct LlamaBiases {
-  nn::Bias qkv = nn::Bias::kNone;
-  nn::Bias output = nn::Bias::kNone;
-  nn::Bias mlp = nn::Bias::kNone;
-};
-
 class LlamaLayer final : public Layer {
  public:
   /// Takes "<scope>.{input_layernorm,self_attn,post_attention_layernorm,mlp}".
   LlamaLayer(const weights::WeightScope& scope, const checkpoint::ModelConfig& config,
-             const LlamaBiases& biases, std::shared_ptr<const nn::Rope> rope, int32_t index);
+             std::shared_ptr<const nn::Rope> rope, int32_t index);
   backend::Tensor record(backend::ProgramBuilder& p, backend::Tensor x) const override;
 
  private:
@@ -39,8 +32,7 @@ class LlamaLayer final : public Layer {
 class LlamaModel final : public Model {
  public:
   /// Loads from the root scope. Throws LoadError for settings the architecture does not have.
-  LlamaModel(const weights::WeightScope& root, const checkpoint::ModelConfig& config,
-             const LlamaBiases& biases);
+  LlamaModel(const weights::WeightScope& root, const checkpoint::ModelConfig& config);
 
   backend::Tensor embed(backend::ProgramBuilder& p) const override;
   int64_t num_layers() const override { return static_cast<int64_t>(layers_.size()); }

@@ -17,11 +17,7 @@ using checkpoint::ModelConfig;
 using weights::WeightScope;
 
 std::unique_ptr<Model> load_llama(const ModelConfig& config, const WeightScope& root) {
-  const auto bias = [](bool has) { return has ? nn::Bias::kRequired : nn::Bias::kNone; };
-  return std::make_unique<LlamaModel>(root, config,
-                                      LlamaBiases{.qkv = bias(config.attention_bias),
-                                                  .output = bias(config.attention_bias),
-                                                  .mlp = bias(config.mlp_bias)});
+  return std::make_unique<LlamaModel>(root, config);
 }
 
 struct Architecture {
@@ -29,8 +25,10 @@ struct Architecture {
   std::unique_ptr<Model> (*load)(const ModelConfig&, const WeightScope&);
 };
 
-constexpr std::array<Architecture, 1> kArchitectures = {{
+constexpr std::array<Architecture, 3> kArchitectures = {{
     {"LlamaForCausalLM", load_llama},
+    {"MistralForCausalLM", load_llama},
+    {"Qwen2ForCausalLM", load_llama},  // biases on q, k and v only
 }};
 
 void warn_of_unread(const WeightScope& root) {

@@ -1,7 +1,6 @@
 #include "quire/weights/weight_scope.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include <fmt/format.h>
@@ -122,14 +121,6 @@ std::vector<float> WeightScope::vector(std::string_view name, int64_t size, RowO
 std::vector<float> WeightScope::optional_vector(std::string_view name, int64_t size,
                                                 RowOrder order) const {
   return has(name) ? vector(name, size, order) : std::vector<float>();
-}
-
-bool WeightScope::stored_alike(std::string_view name, const WeightScope& other,
-                               std::string_view other_name) const {
-  const checkpoint::StoredTensor& a = find(name);
-  const checkpoint::StoredTensor& b = other.find(other_name);
-  return a.dtype == b.dtype && a.shape == b.shape && a.bytes.size() == b.bytes.size() &&
-         std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
 }
 
 void WeightScope::skip(std::string_view name) const {

@@ -41,9 +41,6 @@ class WeightScope {
   /// The same, or empty when the checkpoint has none.
   std::vector<float> optional_vector(std::string_view name, int64_t size,
                                      RowOrder order = {}) const;
-  /// True when both matrices are stored with the same type, shape and bytes.
-  bool stored_alike(std::string_view name, const WeightScope& other,
-                    std::string_view other_name) const;
   /// Counts "<path>.<name>" as used without reading it.
   void skip(std::string_view name) const;
 

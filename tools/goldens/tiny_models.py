@@ -43,6 +43,12 @@ def round_bf16(values: np.ndarray) -> np.ndarray:
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
+def has_bias(config: dict, linear: str) -> bool:
+    if config["model_type"] == "qwen2":
+        return linear in ("q_proj", "k_proj", "v_proj")
+    return config["attention_bias"] if linear in ("q_proj", "k_proj", "v_proj", "o_proj") else config["mlp_bias"]
+
+
 def tensor_shapes(config: dict) -> dict:
     """Name -> shape of every tensor of the checkpoint."""
     hidden, inner, vocab = config["hidden_size"], config["intermediate_size"], config["vocab_size"]
@@ -58,11 +64,10 @@ def tensor_shapes(config: dict) -> dict:
         prefix = f"model.layers.{layer}."
         shapes[prefix + "input_layernorm.weight"] = (hidden,)
         shapes[prefix + "post_attention_layernorm.weight"] = (hidden,)
-        for block, linears, has_bias in (("self_attn.", attention, config["attention_bias"]),
-                                         ("mlp.", mlp, config["mlp_bias"])):
+        for block, linears in (("self_attn.", attention), ("mlp.", mlp)):
             for name, shape in linears.items():
                 shapes[prefix + block + name + ".weight"] = shape
-                if has_bias:
+                if has_bias(config, name):
                     shapes[prefix + block + name + ".bias"] = shape[:1]
     return shapes
 

@@ -1,0 +1,339 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "quire/backend/cpu/levels.h"
+#include "quire/backend/cpu/matmul_cases.h"
+#include "quire/backend/cpu/packer.h"
+
+namespace quire::backend::cpu {
+namespace {
+
+/// Output of one call, a guard value around every row.
+struct Output {
+  static constexpr float kGuard = -12345.0f;
+  Output(int64_t num_rows, int64_t num_cols)
+      : cols(num_cols), values(static_cast<size_t>(num_rows * (num_cols + 3) + 1), kGuard) {}
+  int64_t stride() const { return cols + 3; }
+  // One float off alignment.
+  float* data() { return values.data() + 1; }
+  const float* row(int64_t r) const { return values.data() + 1 + r * stride(); }
+
+  int64_t cols;
+  std::vector<float> values;
+};
+
+struct KindCase {
+  MatmulKind kind;
+  ActType act;
+  WeightSpec spec;
+};
+
+void add_kinds(std::vector<KindCase>& cases, const WeightSpec& spec) {
+  for (const ActType act : {ActType::kF32, ActType::kBF16, ActType::kI8}) {
+    if (const auto kind = matmul_kind(spec, act)) cases.push_back({*kind, act, spec});
+  }
+}
+
+/// Every kind with one slice to eight, odd sizes, all offsets, several groups.
+std::vector<KindCase> all_cases() {
+  std::vector<KindCase> cases;
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const int64_t in : {1, 2, 7, 12, 48, 72, 99}) {
+      add_kinds(cases, dense_spec(dtype, in, in % 2 == 0 ? 80 : 37));
+    }
+  }
+  add_kinds(cases, int8_spec(8, 1, 8));
+  add_kinds(cases, int8_spec(96, 70, 32));
+  add_kinds(cases, int8_spec(128, 33, 128));
+  add_kinds(cases, int8_spec(256, 81, 64, Offset::kMin));
+  add_kinds(cases, int8_spec(256, 17, 32));
+  add_kinds(cases, int4_spec(8, 3, 8, Offset::kConstant, 8));
+  add_kinds(cases, int4_spec(192, 70, 32, Offset::kMin));
+  add_kinds(cases, int4_spec(128, 65, 128, Offset::kConstant, 7));
+  add_kinds(cases, int4_spec(256, 96, 32, Offset::kConstant, 8));
+  add_kinds(cases, int4_spec(256, 20, 64, Offset::kMin));
+  add_kinds(cases, int4_spec(72, 130, 24, Offset::kConstant, 8));
+  return cases;
+}
+
+std::string describe(const KindCase& c, const char* level) {
+  return std::string(level) + " kind " + std::to_string(c.kind) + " " + c.spec.name + " in " +
+         std::to_string(c.spec.in) + " out " + std::to_string(c.spec.out) + " group " +
+         std::to_string(c.spec.group);
+}
+
+bool same_bits(const float* a, const float* b, int64_t n) {
+  return std::memcmp(a, b, static_cast<size_t>(n) * sizeof(float)) == 0;
+}
+
+Output run(const KernelTable& table, const KindCase& c, MatmulArgs args, const Activations& a,
+           int64_t first_row, int64_t rows) {
+  Output out(rows, c.spec.out);
+  a.bind(args, first_row, rows);
+  args.out = out.data();
+  args.out_stride = out.stride();
+  table.matmul[c.kind](args);
+  return out;
+}
+
+std::vector<float> bias_of(int64_t n) {
+  std::vector<float> bias(static_cast<size_t>(n));
+  for (size_t i = 0; i < bias.size(); ++i) bias[i] = random_float(77, i);
+  return bias;
+}
+
+/// What double arithmetic makes of the same weights and activations, and the sum of |a||w|.
+struct Reference {
+  std::vector<double> sums;  // [rows][out]
+  std::vector<double> magnitudes;
+};
+
+Reference reference(const PackedWeight& weight, const Activations& a) {
+  const int64_t out = weight.spec.out;
+  Reference ref;
+  ref.sums.assign(static_cast<size_t>(a.rows * out), 0);
+  ref.magnitudes = ref.sums;
+  std::vector<float> row(static_cast<size_t>(weight.spec.in));
+  for (int64_t o = 0; o < out; ++o) {
+    unpack_row(weight, o, row.data());
+    for (int64_t r = 0; r < a.rows; ++r) {
+      const auto at = static_cast<size_t>(r * out + o);
+      for (int64_t k = 0; k < weight.spec.in; ++k) {
+        const double product = a.value(r, k) * static_cast<double>(row[static_cast<size_t>(k)]);
+        ref.sums[at] += product;
+        ref.magnitudes[at] += std::abs(product);
+      }
+    }
+  }
+  return ref;
+}
+
+TEST(Matmul, EveryKindAndLevelMatchesDoubles) {
+  for (const KindCase& c : all_cases()) {
+    const auto weight = random_weight(c.spec, 1);
+    const std::vector<float> bias = bias_of(c.spec.out);
+    for (const Level level : available_levels()) {
+      const KernelTable table = kernel_table(level);
+      Activations a(5, c.spec.in, 2);
+      a.hold(table, c.act, c.spec.group);
+      MatmulArgs args = whole_matmul(*weight);
+      args.bias = bias.data();
+      const Output out = run(table, c, args, a, 0, a.rows);
+      const Reference ref = reference(*weight, a);
+      for (int64_t r = 0; r < a.rows; ++r) {
+        for (int64_t o = 0; o < c.spec.out; ++o) {
+          const auto at = static_cast<size_t>(r * c.spec.out + o);
+          const double bias_value = static_cast<double>(bias[static_cast<size_t>(o)]);
+          const double tolerance = 4 * static_cast<double>(std::numeric_limits<float>::epsilon()) *
+                                   (ref.magnitudes[at] + std::abs(bias_value));
+          ASSERT_NEAR(static_cast<double>(out.row(r)[o]), ref.sums[at] + bias_value, tolerance)
+              << describe(c, table.level) << " row " << r << " output " << o;
+        }
+        for (int64_t i = c.spec.out; i < out.stride(); ++i) {
+          const bool inside = r * out.stride() + i + 1 < static_cast<int64_t>(out.values.size());
+          if (!inside) break;
+          ASSERT_EQ(out.row(r)[i], Output::kGuard) << describe(c, table.level);
+        }
+      }
+      ASSERT_EQ(out.values[0], Output::kGuard);
+    }
+  }
+}
+
+TEST(Matmul, LevelsAgreeToTheBit) {
+  // vdpbf16ps treats denormals as zero: these weights and activations make none.
+  const std::vector<Level> levels = available_levels();
+  const KernelTable scalar = kernel_table(Level::kScalar);
+  for (const KindCase& c : all_cases()) {
+    const auto weight = random_weight(c.spec, 3);
+    Activations a(3, c.spec.in, 4);
+    a.hold(scalar, c.act, c.spec.group);
+    const Output expected = run(scalar, c, whole_matmul(*weight), a, 0, a.rows);
+    for (const Level level : levels) {
+      const KernelTable table = kernel_table(level);
+      const Output out = run(table, c, whole_matmul(*weight), a, 0, a.rows);
+      EXPECT_EQ(out.values, expected.values) << describe(c, table.level);
+    }
+  }
+}
+
+TEST(Matmul, RowsDoNotDependOnTheirNumber) {
+  for (const Level level : available_levels()) {
+    const KernelTable table = kernel_table(level);
+    for (const KindCase& c : all_cases()) {
+      if (level == Level::kScalar && c.spec.in * c.spec.out > 8000) continue;
+      const auto weight = random_weight(c.spec, 5);
+      Activations a(200, c.spec.in, 6);
+      a.hold(table, c.act, c.spec.group);
+      const MatmulArgs args = whole_matmul(*weight);
+      std::vector<Output> alone;
+      for (int64_t r = 0; r < a.rows; ++r) alone.push_back(run(table, c, args, a, r, 1));
+      std::vector<int64_t> counts = {2, 3, 4, 5, 6, 7, 8, 13, 64, 97, 200};
+      if (level == Level::kScalar) counts = {2, 3, 97};
+      for (const int64_t rows : counts) {
+        const int64_t first = std::min<int64_t>(3, a.rows - rows);
+        const Output together = run(table, c, args, a, first, rows);
+        for (int64_t r = 0; r < rows; ++r) {
+          const auto& single = alone[static_cast<size_t>(first + r)];
+          ASSERT_TRUE(same_bits(together.row(r), single.row(0), c.spec.out))
+              << describe(c, table.level) << " rows " << rows << " row " << r;
+        }
+      }
+    }
+  }
+}
+
+TEST(Matmul, PanelsDoNotDependOnTheirRange) {
+  for (const Level level : available_levels()) {
+    const KernelTable table = kernel_table(level);
+    for (const KindCase& c : all_cases()) {
+      const auto weight = random_weight(c.spec, 7);
+      Activations a(8, c.spec.in, 8);
+      a.hold(table, c.act, c.spec.group);
+      for (const int64_t rows : {1, 8}) {
+        const Output whole = run(table, c, whole_matmul(*weight), a, 0, rows);
+        const int64_t panels = num_panels(c.spec.out);
+        for (int64_t begin = 0; begin < panels; ++begin) {
+          for (int64_t end = begin + 1; end <= panels; ++end) {
+            MatmulArgs args = whole_matmul(*weight);
+            args.panel_begin = begin;
+            args.panel_end = end;
+            const Output part = run(table, c, args, a, 0, rows);
+            for (int64_t r = 0; r < rows; ++r) {
+              for (int64_t o = 0; o < c.spec.out; ++o) {
+                const bool inside = o / kPanel >= begin && o / kPanel < end;
+                ASSERT_EQ(part.row(r)[o], inside ? whole.row(r)[o] : Output::kGuard)
+                    << describe(c, table.level) << " panels " << begin << " to " << end;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Adds `parts` (2, 4 or 8 outputs) as a binary tree.
+std::vector<float> tree_sum(const std::vector<Output>& parts, size_t begin, size_t end) {
+  if (end - begin == 1) return parts[begin].values;
+  const size_t middle = (begin + end) / 2;
+  std::vector<float> sum = tree_sum(parts, begin, middle);
+  const std::vector<float> right = tree_sum(parts, middle, end);
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += right[i];
+  return sum;
+}
+
+TEST(Matmul, SlicesAddAlongTheTree) {
+  int64_t most = 0;
+  for (const Level level : available_levels()) {
+    const KernelTable table = kernel_table(level);
+    for (const KindCase& c : all_cases()) {
+      const auto weight = random_weight(c.spec, 9);
+      Activations a(7, c.spec.in, 10);
+      a.hold(table, c.act, c.spec.group);
+      const MatmulArgs whole_args = whole_matmul(*weight);
+      const Output whole = run(table, c, whole_args, a, 0, a.rows);
+      const int64_t slices = whole_args.w.num_slices;
+      most = std::max(most, slices);
+      for (int64_t parts = 2; parts <= slices; parts *= 2) {
+        std::vector<Output> partial;
+        for (int64_t i = 0; i < parts; ++i) {
+          MatmulArgs args = whole_args;
+          args.slice_begin = slices / parts * i;
+          args.slice_end = slices / parts * (i + 1);
+          partial.push_back(run(table, c, args, a, 0, a.rows));
+        }
+        const std::vector<float> sum = tree_sum(partial, 0, partial.size());
+        for (int64_t r = 0; r < a.rows; ++r) {
+          ASSERT_TRUE(same_bits(sum.data() + 1 + r * whole.stride(), whole.row(r), c.spec.out))
+              << describe(c, table.level) << " in " << parts << " parts, row " << r;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(most, 8);
+}
+
+/// The order of matmul_order.h, spelled out for fp32: K cut in 8, each eighth in order, then the
+/// tree.
+TEST(Matmul, OrderIsTheDocumentedOne) {
+  const WeightSpec spec = int4_spec(256, 16, 32, Offset::kMin);
+  const auto weight = random_weight(spec, 11);
+  Activations a(1, spec.in, 12);
+  a.hold(kernel_table(Level::kScalar), ActType::kF32, 0);
+  for (const Level level : available_levels()) {
+    const KernelTable table = kernel_table(level);
+    const Output out = run(table, {kInt4_F32, ActType::kF32, spec}, whole_matmul(*weight), a, 0, 1);
+    std::vector<float> w(static_cast<size_t>(spec.in));
+    for (int64_t o = 0; o < spec.out; ++o) {
+      unpack_row(*weight, o, w.data());
+      float slices[8];
+      for (size_t s = 0; s < 8; ++s) {
+        slices[s] = 0;
+        for (size_t k = s * 32; k < s * 32 + 32; ++k) {
+          slices[s] = std::fma(a.plain[k], w[k], slices[s]);
+        }
+      }
+      const float left = (slices[0] + slices[1]) + (slices[2] + slices[3]);
+      const float right = (slices[4] + slices[5]) + (slices[6] + slices[7]);
+      EXPECT_EQ(out.row(0)[o], left + right) << table.level << " output " << o;
+    }
+  }
+}
+
+/// The same for int8 activations.
+TEST(Matmul, Int8OrderIsTheDocumentedOne) {
+  const WeightSpec spec = int4_spec(96, 16, 32, Offset::kMin);
+  const auto weight = random_weight(spec, 13);
+  Activations a(1, spec.in, 14);
+  a.hold(kernel_table(Level::kScalar), ActType::kI8, 32);
+  const auto* scales = reinterpret_cast<const uint16_t*>(weight->scales.data());
+  for (const Level level : available_levels()) {
+    const KernelTable table = kernel_table(level);
+    const Output out = run(table, {kInt4_I8, ActType::kI8, spec}, whole_matmul(*weight), a, 0, 1);
+    std::vector<float> w(static_cast<size_t>(spec.in));
+    for (int64_t o = 0; o < spec.out; ++o) {
+      unpack_row(*weight, o, w.data());
+      float acc = 0;
+      for (int64_t g = 0; g < 3; ++g) {
+        const float scale = f16_to_f32(scales[g * 32 + o]);
+        const float min = f16_to_f32(scales[g * 32 + 16 + o]);
+        int32_t dot = 0;
+        int32_t sum = 0;
+        for (int64_t k = g * 32; k < g * 32 + 32; ++k) {
+          const float code = (w[static_cast<size_t>(k)] - min) / scale;
+          const auto value = static_cast<int8_t>(a.held[static_cast<size_t>(k)]);
+          dot += static_cast<int32_t>(std::lround(code)) * value;
+          sum += value;
+        }
+        float a_scale = 0;
+        std::memcpy(&a_scale, a.held.data() + 128 + g * 4, 4);
+        acc = std::fma(static_cast<float>(dot), scale * a_scale, acc);
+        acc = std::fma(min, a_scale * static_cast<float>(sum), acc);
+      }
+      EXPECT_EQ(out.row(0)[o], acc) << table.level << " output " << o;
+    }
+  }
+}
+
+TEST(Matmul, WideRowsFitTheScratch) {
+  // 40 rows of 60,000 fp32 inputs are more than the scratch holds at once.
+  const WeightSpec spec = dense_spec(DType::kF32, 60000, 5);
+  const auto weight = random_weight(spec, 15);
+  const KindCase c = {kDenseF32_F32, ActType::kF32, spec};
+  const KernelTable table = kernel_table(detect_level());
+  Activations a(40, spec.in, 16);
+  a.hold(table, c.act, 0);
+  const Output together = run(table, c, whole_matmul(*weight), a, 0, a.rows);
+  for (int64_t r = 0; r < a.rows; ++r) {
+    const Output alone = run(table, c, whole_matmul(*weight), a, r, 1);
+    ASSERT_TRUE(same_bits(together.row(r), alone.row(0), spec.out)) << "row " << r;
+  }
+}
+
+}  // namespace
+}  // namespace quire::backend::cpu
