@@ -27,16 +27,16 @@ namespace quire::engine {
 
 /// One request as the engine takes it: ids in, numbers for the sampler, strings to stop at.
 struct EngineRequest {
-  std::vector<int32_t> prompt;
+  std::vector<int32_t> prompt = {};
   /// stop_token_ids holds the request's own; the engine adds the model's unless ignore_eos.
   /// max_tokens 0 scores the prompt only.
-  sched::SamplingSpec sampling;
+  sched::SamplingSpec sampling = {};
   int32_t n = 1;         // choices; choice c is drawn from (seed, c)
   int32_t priority = 0;  // lower first, where the policy looks at it
-  std::vector<std::string> stop;
+  std::vector<std::string> stop = {};
   bool include_stop_str_in_output = false;  // also for stop tokens
   bool skip_special_tokens = true;
-  std::optional<Clock::time_point> arrival;  // now, when not given
+  std::optional<Clock::time_point> arrival = {};  // now, when not given
 };
 
 /// A snapshot for gauges and counters; counters only grow.
@@ -70,10 +70,11 @@ class Engine {
     int64_t vocab_size = 0;  // the logits' width; every id in a request lies below it
     int32_t max_logprobs = 20;
     int32_t max_choices = 128;
-    std::vector<int32_t> eos_token_ids;  // the model's own stops
+    std::vector<int32_t> eos_token_ids = {};  // the model's own stops
     int64_t max_waiting_requests = 1024;
     int64_t max_waiting_prompt_tokens = 4 << 20;
-    std::function<void(const StepStats&)> on_step;  // called on the engine thread; may be empty
+    std::function<void(const StepStats&)> on_step =
+        {};  // called on the engine thread; may be empty
   };
 
   /// Starts the thread. `tokenizer` (may be null when no request has stop strings) and `runner`
