@@ -12,12 +12,10 @@
 #include "quire/base/result.h"
 #include "quire/engine/output.h"
 #include "quire/sched/sampling_spec.h"
+#include "quire/sched/scheduler_options.h"
 
 namespace quire::text {
 class Tokenizer;
-}
-namespace quire::sched {
-class Scheduler;
 }
 namespace quire::runner {
 class Runner;
@@ -27,16 +25,16 @@ namespace quire::engine {
 
 /// One request as the engine takes it: ids in, numbers for the sampler, strings to stop at.
 struct EngineRequest {
-  std::vector<int32_t> prompt;
+  std::vector<int32_t> prompt = {};
   /// stop_token_ids holds the request's own; the engine adds the model's unless ignore_eos.
   /// max_tokens 0 scores the prompt only.
-  sched::SamplingSpec sampling;
+  sched::SamplingSpec sampling = {};
   int32_t n = 1;         // choices; choice c is drawn from (seed, c)
   int32_t priority = 0;  // lower first, where the policy looks at it
-  std::vector<std::string> stop;
+  std::vector<std::string> stop = {};
   bool include_stop_str_in_output = false;  // also for stop tokens
   bool skip_special_tokens = true;
-  std::optional<Clock::time_point> arrival;  // now, when not given
+  std::optional<Clock::time_point> arrival = {};  // now, when not given
 };
 
 /// A snapshot for gauges and counters; counters only grow.
@@ -66,20 +64,20 @@ class Engine {
   enum class State : uint8_t { kRunning, kDraining, kStopped, kDead };
 
   struct Options {
-    int64_t max_model_len = 0;
+    sched::SchedulerOptions scheduler = {};
     int64_t vocab_size = 0;  // the logits' width; every id in a request lies below it
     int32_t max_logprobs = 20;
     int32_t max_choices = 128;
-    std::vector<int32_t> eos_token_ids;  // the model's own stops
+    std::vector<int32_t> eos_token_ids = {};  // the model's own stops
     int64_t max_waiting_requests = 1024;
     int64_t max_waiting_prompt_tokens = 4 << 20;
-    std::function<void(const StepStats&)> on_step;  // called on the engine thread; may be empty
+    std::function<void(const StepStats&)> on_step =
+        {};  // called on the engine thread; may be empty
   };
 
-  /// Starts the thread. `tokenizer` (may be null when no request has stop strings) and `runner`
-  /// must outlive the engine.
-  Engine(Options options, std::unique_ptr<sched::Scheduler> scheduler, runner::Runner& runner,
-         const text::Tokenizer* tokenizer);
+  /// Starts the thread. `tokenizer` (may be null: requests with stop strings are refused) and
+  /// `runner` must outlive the engine. Throws LoadError on impossible scheduler options.
+  Engine(Options options, runner::Runner& runner, const text::Tokenizer* tokenizer);
   ~Engine();  // stop()
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

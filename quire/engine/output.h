@@ -40,21 +40,21 @@ struct RequestSummary {
 /// What one step brought one choice of a request. Feed it to a ChoiceText to get its text.
 struct OutputEvent {
   int32_t choice = 0;
-  std::vector<int32_t> tokens;                     // new ones, the stop token included
-  std::vector<runner::PositionLogprobs> logprobs;  // one per token, when asked for
+  std::vector<int32_t> tokens = {};                     // new ones, the stop token included
+  std::vector<runner::PositionLogprobs> logprobs = {};  // one per token, when asked for
   /// In choice 0's first event, when asked for: those of prompt tokens 1, 2, ... (the first has
   /// none).
-  std::vector<runner::PositionLogprobs> prompt_logprobs;
+  std::vector<runner::PositionLogprobs> prompt_logprobs = {};
   /// Set for requests with stop strings, whose text the engine makes: the text that may be shown
   /// now.
-  std::optional<std::string> text;
+  std::optional<std::string> text = {};
   FinishReason finish = FinishReason::kNone;
-  std::optional<int32_t> stop_token;       // the entry of stop_token_ids that ended the choice
-  std::optional<std::string> stop_string;  // the stop string that ended the choice
-  bool drop_last_text = false;             // the last token ended the choice and is not to be shown
-  std::optional<Error> error;              // with kError
-  std::optional<RequestSummary> summary;   // in the request's last event
-  Clock::time_point time;                  // when the step that made it ended
+  std::optional<int32_t> stop_token = {};       // the entry of stop_token_ids that ended the choice
+  std::optional<std::string> stop_string = {};  // the stop string that ended the choice
+  bool drop_last_text = false;      // the last token ended the choice and is not to be shown
+  std::optional<Error> error = {};  // with kError
+  std::optional<RequestSummary> summary = {};  // in the request's last event
+  Clock::time_point time = {};                 // when the step that made it ended
 };
 
 class OutputChannel;

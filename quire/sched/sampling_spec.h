@@ -21,11 +21,11 @@ struct SamplingSpec {
   int32_t max_tokens = 16;          // output tokens at most
   int32_t min_tokens = 0;           // no stop before this many
   bool ignore_eos = false;
-  std::vector<int32_t> stop_token_ids;  // the model's own stops and the request's
+  std::vector<int32_t> stop_token_ids = {};  // the model's own stops and the request's
   int32_t logprobs = -1;         // -1 = none; 0 = the chosen token's; n = and the n most likely
   int32_t prompt_logprobs = -1;  // the same for prompt tokens
-  std::vector<std::pair<int32_t, float>> logit_bias;
-  std::vector<int32_t> allowed_token_ids;  // empty = all
+  std::vector<std::pair<int32_t, float>> logit_bias = {};
+  std::vector<int32_t> allowed_token_ids = {};  // empty = all
 };
 
 }  // namespace quire::sched

@@ -1,0 +1,44 @@
+// ModelRunner: binds each BatchPlan to the backend's loaded program, then samples from its logits.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "quire/backend/backend.h"
+#include "quire/runner/runner.h"
+#include "quire/runner/sampler.h"
+
+namespace quire::runner {
+
+/// Allocates nothing in a step once warm (unless rows start or ask for log-probabilities).
+class ModelRunner final : public Runner {
+ public:
+  struct Options {
+    int64_t vocab_size = 0;
+    int32_t max_num_seqs = 0;
+  };
+  /// `backend` has loaded its program and outlives the runner.
+  ModelRunner(Options options, backend::Backend& backend);
+
+  void launch(const sched::BatchPlan& plan) override;
+  StepOutput& finish() override;
+
+ private:
+  void copy_blocks(const sched::BatchPlan& plan);
+  void bind(const sched::BatchPlan& plan);
+  void read_logits(int worker, int num_workers);
+
+  Options options_;
+  backend::Backend& backend_;
+  Sampler sampler_;
+  const sched::BatchPlan* plan_ = nullptr;  // launched, not finished
+  StepOutput output_;
+  std::vector<int32_t> chosen_;       // by use: the sampled token, or the prompt's
+  std::vector<int32_t> query_start_;  // [rows + 1]
+  std::vector<int32_t> context_len_;  // [rows]
+  std::vector<backend::GroupMeta> groups_;
+  std::vector<std::pair<int32_t, int32_t>> copies_;
+};
+
+}  // namespace quire::runner
