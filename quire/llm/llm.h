@@ -19,6 +19,8 @@
 
 namespace quire::llm {
 
+struct Parts;
+
 /// One of a request's n answers.
 struct CompletionOutput {
   int32_t index = 0;
@@ -42,7 +44,9 @@ struct RequestOutput {
 class LLM {
  public:
   /// Opens the model and starts its engine. Throws LoadError.
-  explicit LLM(Options options);
+  explicit LLM(const Options& options);
+  /// Starts an engine over parts that lie ready (parts.h); what tests of the layers above do.
+  LLM(const Options& options, Parts parts);
   ~LLM();
   LLM(const LLM&) = delete;
   LLM& operator=(const LLM&) = delete;
@@ -63,6 +67,8 @@ class LLM {
                                              const SamplingParams& params) const;
 
   engine::Engine& engine();
+  /// False for a model whose files hold none; such a one is given ids alone.
+  bool has_tokenizer() const;
   const text::Tokenizer& tokenizer() const;
   /// Null when the model has none.
   const text::ChatTemplate* chat_template() const;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "quire/engine/engine.h"
+
 namespace quire::llm {
 
 struct Options {
@@ -31,11 +33,12 @@ struct Options {
   bool enable_chunked_prefill = true;
 
   int32_t threads = 0;  // compute workers; 0 = one per physical core
-  uint64_t seed = 0;    // reserved for weights of load format "dummy"
   int32_t max_logprobs = 20;
   int64_t max_waiting_requests = 1024;
   int64_t max_waiting_prompt_tokens = 4 << 20;
 
+  /// Called on the engine thread after each step, for histograms. May be empty.
+  std::function<void(const engine::StepStats&)> on_step = {};
   /// Called while weights are packed: bytes done of bytes in all. May be empty.
   std::function<void(int64_t done, int64_t total)> on_load_progress = {};
 };

@@ -80,7 +80,7 @@ int32_t argmax(std::span<const float> logits) {
 
 float load_scores(std::span<const float> logits, std::span<float> scores) {
   constexpr float kLowest = -std::numeric_limits<float>::infinity();
-  constexpr float kHighest = std::numeric_limits<float>::max();
+  constexpr float kHighest = 1e30f;  // room for bias and penalties
   for (size_t i = 0; i < logits.size(); ++i) {
     const float value = logits[i] > kLowest ? logits[i] : kLowest;  // NaN too
     scores[i] = value < kHighest ? value : kHighest;

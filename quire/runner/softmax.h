@@ -17,7 +17,7 @@ constexpr int64_t num_sum_blocks(int64_t size) {
 /// absent.
 int32_t argmax(std::span<const float> logits);
 
-/// Copies `logits` to `scores` with NaN as -inf and +inf as the largest float. Returns the largest.
+/// Copies `logits` to `scores` with NaN as -inf and values above 1e30 as that. Returns the largest.
 float load_scores(std::span<const float> logits, std::span<float> scores);
 
 /// weights[i] = exp((scores[i] - largest) * factor), 0 where that is below 1e-38; `largest` is the

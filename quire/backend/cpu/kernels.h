@@ -176,6 +176,19 @@ struct FoldArgs {
 };
 using FoldFn = void (*)(const FoldArgs&);
 
+/// Ends a fold: out row (r / heads, r % heads) = state output r / state sum r. Rows are (token,
+/// head) of one kv head's group.
+struct NormalizeArgs {
+  const float* state;  // [rows][head_dim]
+  const float* sum;    // [rows]
+  int64_t rows;
+  int32_t heads;
+  int32_t head_dim;
+  float* out;          // token 0, first head; heads lie head_dim floats apart
+  int64_t out_stride;  // floats between tokens
+};
+using NormalizeFn = void (*)(const NormalizeArgs&);
+
 /// Indices of `matmul` below: how the weight is laid out x how activations arrive.
 enum MatmulKind : int {
   kDenseF32_F32,
@@ -203,6 +216,7 @@ struct KernelTable {
   StoreKvFn store_kv = nullptr;
   AttentionFn attention = nullptr;
   FoldFn fold = nullptr;
+  NormalizeFn normalize = nullptr;
 };
 
 // Each level overrides what it improves. matmul.cc of a level: matmul and prepare; ops.cc: the

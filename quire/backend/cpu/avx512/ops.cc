@@ -71,6 +71,7 @@ void fill_ops(KernelTable& table) {
   table.store_kv = store_kv;
   table.attention = attention;
   table.fold = fold;
+  table.normalize = normalize;
 }
 
 }  // namespace quire::backend::cpu::avx512
