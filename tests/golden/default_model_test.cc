@@ -105,9 +105,9 @@ class DefaultModel : public ::testing::Test {
 
   static TextGolden::Distance worst(weights::ActivationDType activation, DType kv_dtype) {
     const auto checkpoint = checkpoint::open_checkpoint(model_path());
-    ReferenceBackend backend;
+    const auto backend = best_backend();
     PromptSession session(
-        backend, *checkpoint.tensors, checkpoint.config,
+        *backend, *checkpoint.tensors, checkpoint.config,
         {.load = {.dtype = weights::WeightDType::kFloat32, .activation = activation},
          .kv_dtype = kv_dtype,
          .max_context = 256});

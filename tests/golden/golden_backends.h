@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ struct GoldenBackend {
   std::string name;  // "reference", "cpu_scalar", "cpu_avx2", ...
   std::function<std::unique_ptr<backend::Backend>()> make;
 };
+/// How test logs show one.
+inline void PrintTo(const GoldenBackend& shown, std::ostream* out) {
+  *out << shown.name;
+}
 
 std::vector<GoldenBackend> golden_backends();
 /// The CPU backend at the level this process would choose.
