@@ -3,7 +3,8 @@
 // for bit.
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <bit>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -161,7 +162,7 @@ TEST_P(BatchInvariance, AloneTogetherBudgetsThreadsAndPreemption) {
 
 INSTANTIATE_TEST_SUITE_P(TinyModels, BatchInvariance,
                          testing::Values("untied_fp32", "llama3_rope_bf16"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& chosen) { return chosen.param; });
 
 }  // namespace
 }  // namespace quire
