@@ -88,6 +88,7 @@ void cut(Piece whole, std::span<const Piece> matches, Behavior behavior, bool in
 }
 
 PreTokenizerChain::PreTokenizerChain(std::span<const PreTokenizer> steps) {
+  UnicodeClasses::get();  // made now, not by the first request
   for (size_t i = 0; i < steps.size(); ++i) {
     const PreTokenizer& spec = steps[i];
     const bool last = i + 1 == steps.size();
