@@ -17,10 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long a waiter spins without giving its processor away: longer than any healthy gap between
-// two workers of one operation.
-constexpr std::chrono::microseconds kUnyielding{50};
-constexpr std::chrono::microseconds kBarrierSpin{1000};
+// Spinning longer than this for a peer loses more where the peer isn't running (the system favours
+// threads that sleep, and gives their processor to the peer) than a wake-up costs where it is.
+constexpr std::chrono::microseconds kBarrierSpin{30};
 constexpr int kPausesPerClock = 64;  // reading the clock costs about as much as 20 pauses
 
 void pause() {
@@ -56,9 +55,7 @@ void wait_for_change(std::atomic<uint32_t>& word, uint32_t old, std::atomic<uint
       if (word.load(std::memory_order_acquire) != old) return;
       pause();
     }
-    const auto waited = Clock::now() - start;
-    if (waited >= spin) break;
-    if (waited >= kUnyielding) sched_yield();
+    if (Clock::now() - start >= spin) break;
   }
   sleepers.fetch_add(1, std::memory_order_seq_cst);
   while (word.load(std::memory_order_seq_cst) == old) futex_wait(word, old);

@@ -12,7 +12,7 @@
 namespace quire {
 
 /// Where a fixed number of threads meet: wait() returns once all have called it. Reusable at once.
-/// Waiters spin, then yield, then sleep, so that a peer that isn't running can have the processor.
+/// Waiters spin briefly, then sleep, so that a peer that isn't running can have the processor.
 class SpinBarrier {
  public:
   explicit SpinBarrier(int num_threads) : num_threads_(static_cast<uint32_t>(num_threads)) {}

@@ -57,8 +57,8 @@ void AttentionPlan::build(const StepMeta& meta) {
   for (const Tile& tile : tiles_) {
     const int64_t num_splits = tile.split_end - tile.split_begin;
     for (int32_t kv_head = 0; kv_head < shape_.num_kv_heads; ++kv_head) {
-      const bool fits = shared_rows_used_ + num_splits * tile.num_tokens * group_ <=
-                        shared_rows(shape_);
+      const bool fits =
+          shared_rows_used_ + num_splits * tile.num_tokens * group_ <= shared_rows(shape_);
       const bool share = num_workers_ > 1 && num_splits > 1 && tile.cost > large && fits;
       share ? append_shared(tile, kv_head) : append(tile, kv_head);
     }
@@ -88,8 +88,7 @@ void AttentionPlan::cut_tiles(const StepMeta& meta) {
       tile.first_position = start_position + token - begin;
       const int32_t context = tile.first_position + tile.num_tokens;
       const int32_t window = shape_.window;
-      const int32_t first_seen =
-          window > 0 ? std::max(0, tile.first_position + 1 - window) : 0;
+      const int32_t first_seen = window > 0 ? std::max(0, tile.first_position + 1 - window) : 0;
       tile.split_begin = static_cast<int32_t>(first_seen / kAttentionSplit);
       tile.split_end = static_cast<int32_t>((context + kAttentionSplit - 1) / kAttentionSplit);
       tile.cost = kItemCost + int64_t{context - first_seen} * tile.num_tokens * group_;

@@ -74,8 +74,7 @@ void AttentionRunner::run(const BoundAttention& op, const AttentionPlan& plan,
 
   AttentionArgs args{};
   args.kv = op.kv;
-  args.block_table =
-      group_meta.block_tables.data() + int64_t{item.row} * group_meta.table_width;
+  args.block_table = group_meta.block_tables.data() + int64_t{item.row} * group_meta.table_width;
   args.kv_head = item.kv_head;
   args.heads_per_kv = group;
   args.q = op.q + item.first_token * op.q_stride + int64_t{item.kv_head} * group * d;

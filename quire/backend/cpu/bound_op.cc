@@ -103,7 +103,8 @@ BoundRow bind_row(const Op& op, const Bindings& bindings, RowFn run) {
   args.out = out.data;
   args.out_stride = out.stride;
   args.cols = tensor(*bindings.program, op.out).cols;
-  if (op.vector >= 0) args.vector = bindings.program->vectors[static_cast<size_t>(op.vector)].data();
+  if (op.vector >= 0)
+    args.vector = bindings.program->vectors[static_cast<size_t>(op.vector)].data();
   args.epsilon = op.epsilon;
   return {run, args};
 }
@@ -200,8 +201,8 @@ BoundOp bind_op(const Op& op, const Bindings& bindings) {
     case OpKind::kAttention: {
       const FloatRows q = float_rows(bindings, op.in[0]);
       const FloatRows out = float_rows(bindings, op.out);
-      return BoundAttention{kv_args(op, bindings), op.attention, q.data, q.stride,
-                            out.data,              out.stride};
+      return BoundAttention{
+          kv_args(op, bindings), op.attention, q.data, q.stride, out.data, out.stride};
     }
     case OpKind::kGatedAct:
       return bind_row(op, bindings, kernels.gated_act);
@@ -268,7 +269,9 @@ struct RowRunner {
     args.rows = rows();
     op.run(args);
   }
-  void operator()(const BoundMatmul& /*op*/) const { QUIRE_CHECK_MSG(false, "not a row operation"); }
+  void operator()(const BoundMatmul& /*op*/) const {
+    QUIRE_CHECK_MSG(false, "not a row operation");
+  }
   void operator()(const BoundAttention& /*op*/) const {
     QUIRE_CHECK_MSG(false, "not a row operation");
   }

@@ -143,10 +143,10 @@ std::string CpuBackend::op_times_table() const {
   std::sort(rows.rbegin(), rows.rend());
   std::string table = "  us/step  share  operations\n";
   for (const auto& [ns, label] : rows) {
-    fmt::format_to(std::back_inserter(table), "{:9.1f} {:5.1f}%  {}\n",
-                   static_cast<double>(ns) / 1e3 / static_cast<double>(steps),
-                   100.0 * static_cast<double>(ns) / static_cast<double>(std::max(total, int64_t{1})),
-                   label);
+    fmt::format_to(
+        std::back_inserter(table), "{:9.1f} {:5.1f}%  {}\n",
+        static_cast<double>(ns) / 1e3 / static_cast<double>(steps),
+        100.0 * static_cast<double>(ns) / static_cast<double>(std::max(total, int64_t{1})), label);
   }
   return table;
 }

@@ -17,8 +17,8 @@ namespace quire::backend::cpu {
 class CpuBackend : public Backend {
  public:
   struct Options {
-    int num_threads = 0;             // 0 = default_thread_count()
-    std::vector<int> cpus;           // worker i is bound to cpus[i]; empty = unbound
+    int num_threads = 0;    // 0 = default_thread_count()
+    std::vector<int> cpus;  // worker i is bound to cpus[i]; empty = unbound
     Level level = chosen_level();
     MemoryLedger* ledger = nullptr;  // may be null; must outlive the backend
     bool time_ops = false;           // adds up where steps spend their time; see op_times()

@@ -176,8 +176,8 @@ struct FoldArgs {
 };
 using FoldFn = void (*)(const FoldArgs&);
 
-/// Ends a fold: out row (r / heads, r % heads) = state output r / state sum r. Rows are (token, head)
-/// of one kv head's group.
+/// Ends a fold: out row (r / heads, r % heads) = state output r / state sum r. Rows are (token,
+/// head) of one kv head's group.
 struct NormalizeArgs {
   const float* state;  // [rows][head_dim]
   const float* sum;    // [rows]

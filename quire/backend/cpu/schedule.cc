@@ -38,8 +38,7 @@ void append_accesses(const Program& program, const Op& op, std::vector<Access>& 
     accesses.push_back({t.offset, t.offset + bytes, t.row_bytes, writes, by_row});
   };
   // A gather reads any row; matmuls and attention are not cut by rows alone.
-  const bool by_row =
-      phase_kind(op.kind) == Phase::Kind::kRows && op.kind != OpKind::kGatherRows;
+  const bool by_row = phase_kind(op.kind) == Phase::Kind::kRows && op.kind != OpKind::kGatherRows;
   for (const int32_t input : op.in) append(input, false, by_row);
   append(op.out, true, phase_kind(op.kind) == Phase::Kind::kRows);
 }

@@ -100,8 +100,7 @@ class TinyLlama {
     }
     norm_ = vector(hidden, ++seed, 1.0f);
     for (int32_t i = 0; i < config.head_dim / 2; ++i) {
-      frequencies_.push_back(
-          static_cast<float>(1.0 / std::pow(100.0, 2.0 * i / config.head_dim)));
+      frequencies_.push_back(static_cast<float>(1.0 / std::pow(100.0, 2.0 * i / config.head_dim)));
     }
   }
 

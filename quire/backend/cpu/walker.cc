@@ -88,8 +88,8 @@ struct MatmulCut {
 }  // namespace
 
 int64_t Walker::scratch_bytes(const Program& program, int num_workers) {
-  int64_t bytes = AttentionRunner::shared_bytes(program) +
-                  num_workers * AttentionRunner::worker_bytes(program);
+  int64_t bytes =
+      AttentionRunner::shared_bytes(program) + num_workers * AttentionRunner::worker_bytes(program);
   for (const auto& [vector, head_dim] : rope_vectors(program)) {
     bytes += rope_table_bytes(program, head_dim);
   }
@@ -140,8 +140,7 @@ void Walker::bind(std::span<const KvSlab> slabs, std::byte* arena) {
     const auto found = std::find_if(plans_.begin(), plans_.end(), same);
     plan_of_op_.back() = static_cast<int32_t>(found - plans_.begin());
     if (found == plans_.end()) {
-      plans_.emplace_back(op.attention, op.cache_group, program_->max_tokens,
-                          pool_.num_workers());
+      plans_.emplace_back(op.attention, op.cache_group, program_->max_tokens, pool_.num_workers());
     }
   }
 }
