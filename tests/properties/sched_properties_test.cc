@@ -2,6 +2,7 @@
 // every output is the one computed alone. QUIRE_SEED=n runs the trace of one seed, as failures
 // name.
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +17,7 @@
 namespace quire::sched::testing {
 namespace {
 
-constexpr uint64_t kNumSeeds = 250;
+constexpr uint64_t kNumSeeds = 1000;
 
 /// A seeded source of small choices.
 class Dice {
@@ -27,11 +28,10 @@ class Dice {
   int32_t between(int32_t low, int32_t high) {
     return low + static_cast<int32_t>(engine_() % static_cast<uint64_t>(high - low + 1));
   }
-  /// Each power of two between the limits as likely as the next.
+  /// Small numbers as likely as large ones: uniform below a uniformly chosen doubling of `low`.
   int32_t log_between(int32_t low, int32_t high) {
-    int32_t top = low;
-    while (top < high && chance(75)) top *= 2;
-    return between(low, std::min(top, high));
+    const int32_t doublings = std::bit_width(static_cast<uint32_t>(high / low));
+    return between(low, std::min(low << between(0, doublings), high));
   }
   bool chance(int32_t percent) { return between(1, 100) <= percent; }
 
@@ -42,10 +42,11 @@ class Dice {
 SchedulerOptions random_options(Dice& dice) {
   SchedulerOptions options;
   options.block_tokens = dice.chance(50) ? 16 : 32;
-  options.num_blocks = dice.log_between(7, 512);
-  options.max_num_batched_tokens = dice.log_between(1, 4096);
+  options.num_blocks = dice.chance(50) ? dice.between(7, 40) : dice.between(40, 512);
+  options.max_num_batched_tokens =
+      dice.chance(30) ? dice.log_between(1, 16) : dice.log_between(16, 4096);
   options.max_num_seqs = dice.between(1, 64);
-  options.max_logits_rows = dice.log_between(1, 64);
+  options.max_logits_rows = dice.chance(30) ? dice.log_between(1, 64) : 64;
   options.max_model_len = dice.between(50, 400);
   options.enable_chunked_prefill = dice.chance(80);
   options.long_prefill_token_threshold = dice.chance(30) ? dice.between(1, 64) : 0;
@@ -53,14 +54,17 @@ SchedulerOptions random_options(Dice& dice) {
   return options;
 }
 
-Request random_request(Dice& dice, RequestId id) {
+/// Lengths are such that a few requests fill the pool, at once or as they grow.
+Request random_request(Dice& dice, const SchedulerOptions& options, RequestId id) {
   Request request;
   request.id = id;
-  request.prompt.resize(static_cast<size_t>(dice.log_between(1, 250)));
+  const auto pool_tokens = static_cast<int32_t>(options.pool_tokens());
+  const int32_t longest = dice.chance(70) ? 24 : std::min(pool_tokens / 2, 250);
+  request.prompt.resize(static_cast<size_t>(dice.log_between(std::min(longest, 8), longest)));
   for (int32_t& token : request.prompt) token = dice.between(0, kFakeVocab - 1);
   request.n = dice.chance(70) ? 1 : dice.between(2, 4);
   request.sampling.seed = static_cast<uint64_t>(dice.between(0, 1000));
-  request.sampling.max_tokens = dice.chance(5) ? dice.between(-1, 0) : dice.log_between(1, 120);
+  request.sampling.max_tokens = dice.chance(5) ? dice.between(-1, 0) : dice.log_between(8, 200);
   if (dice.chance(40)) request.sampling.stop_token_ids = {dice.between(0, kFakeVocab - 1), 5};
   if (dice.chance(15)) request.sampling.prompt_logprobs = dice.between(0, 5);
   return request;
@@ -68,6 +72,7 @@ Request random_request(Dice& dice, RequestId id) {
 
 struct Totals {
   int64_t events = 0;
+  int64_t tokens = 0;
   int64_t preemptions = 0;
   int64_t shared_starts = 0;
   int64_t copies = 0;
@@ -83,7 +88,7 @@ class Trace {
 
   std::string run() {
     const int32_t num_events = dice_.between(20, 200);
-    const int32_t arrivals = dice_.between(5, 40);
+    const int32_t arrivals = dice_.between(5, 60);
     const int32_t cancels = dice_.between(0, 8);
     for (int32_t i = 0; i < num_events && !engine_.violation(); ++i) {
       const int32_t kind = dice_.between(1, 100);
@@ -97,13 +102,14 @@ class Trace {
     }
     drain();
     totals_.preemptions += engine_.scheduler().num_preemptions();
+    totals_.tokens += engine_.num_computed();
     return engine_.violation().value_or(wrong_at_end());
   }
 
  private:
   void submit() {
     ++totals_.events;
-    if (engine_.submit(random_request(dice_, next_id_++))) ++totals_.refused;
+    if (engine_.submit(random_request(dice_, options_, next_id_++))) ++totals_.refused;
   }
 
   void cancel() {
@@ -163,12 +169,13 @@ TEST(SchedulerProperties, RandomTraces) {
     ASSERT_TRUE(wrong.empty()) << "QUIRE_SEED=" << seed << ": " << wrong;
   }
   std::printf(
-      "events=%lld seeds=%llu preemptions=%lld shared_starts=%lld copies=%lld refused=%lld "
+      "events=%lld tokens=%lld seeds=%llu preemptions=%lld shared_starts=%lld copies=%lld "
+      "refused=%lld "
       "cancelled_in_flight=%lld\n",
-      static_cast<long long>(totals.events), static_cast<unsigned long long>(last - first + 1),
-      static_cast<long long>(totals.preemptions), static_cast<long long>(totals.shared_starts),
-      static_cast<long long>(totals.copies), static_cast<long long>(totals.refused),
-      static_cast<long long>(totals.cancelled_in_flight));
+      static_cast<long long>(totals.events), static_cast<long long>(totals.tokens),
+      static_cast<unsigned long long>(last - first + 1), static_cast<long long>(totals.preemptions),
+      static_cast<long long>(totals.shared_starts), static_cast<long long>(totals.copies),
+      static_cast<long long>(totals.refused), static_cast<long long>(totals.cancelled_in_flight));
   if (first != last) {  // the traces reach what they are for
     EXPECT_GT(totals.events, 20000);
     EXPECT_GT(totals.preemptions, 500);
