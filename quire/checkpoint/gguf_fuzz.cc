@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const cp::GgufFile file(std::as_bytes(std::span(data, size)), "fuzz");
     const cp::GgufSource source(file, nullptr);
-    volatile std::byte last{};
+    [[maybe_unused]] volatile std::byte last{};
     for (const std::string& name : source.names()) last = source.find(name)->bytes.back();
     cp::ModelConfig config = cp::gguf_model_config(file);
     cp::settle_tied_head(config, source);

@@ -31,7 +31,7 @@ void write_text(const std::string& path, const std::string& text) {
 
 SafetensorsWriter tensors_with_head(float first) {
   SafetensorsWriter writer = testing::small_llama_safetensors();
-  std::vector<float> head(6 * 32);
+  std::vector<float> head(size_t{6} * 32);
   head[0] = first;
   return writer.add_f32("lm_head.weight", {6, 32}, head);
 }

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "quire/base/error.h"
 
 extern char** environ;
@@ -61,7 +63,8 @@ StringArray environment_of(const ChildCommand& command) {
     }
     if (!replaced) result.add(std::string(text));
   }
-  for (const auto& [name, value] : command.environment) result.add(name + "=" + value);
+  for (const auto& [name, value] : command.environment)
+    result.add(fmt::format("{}={}", name, value));
   return result;
 }
 

@@ -54,14 +54,16 @@ FakeModel::FakeModel(const Options& options)
       rows_(static_cast<size_t>(options.max_num_seqs)) {}
 
 void FakeModel::poison(kv::BlockId block) {
-  const int32_t begin = block * options_.block_tokens;
-  std::fill_n(slots_.begin() + begin, options_.block_tokens, Slot{});
+  std::fill_n(slots_.begin() + int64_t{block} * options_.block_tokens, options_.block_tokens,
+              Slot{});
 }
 
 void FakeModel::store_tokens(const BatchPlan& plan) {
+  const auto first_slot = [&](int32_t block) {
+    return slots_.begin() + int64_t{block} * options_.block_tokens;
+  };
   for (const BlockOp& op : plan.block_ops) {
-    std::copy_n(slots_.begin() + op.source * options_.block_tokens, options_.block_tokens,
-                slots_.begin() + op.destination * options_.block_tokens);
+    std::copy_n(first_slot(op.source), options_.block_tokens, first_slot(op.destination));
   }
   for (size_t t = 0; t < plan.tokens.size(); ++t) {
     slots_[static_cast<size_t>(plan.groups[0].slots[t])] = {

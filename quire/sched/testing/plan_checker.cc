@@ -74,6 +74,8 @@ PlanChecker::Wrong PlanChecker::change_rows(const BatchPlan& plan) {
     row.tokens = start.prompt;
     row.tokens.insert(row.tokens.end(), start.output.begin(), start.output.end());
     row.num_prompt = static_cast<int32_t>(start.prompt.size());
+    // Choice 0 has computed the prompt of a choice that starts without output.
+    if (start.sequence.choice > 0 && start.output.empty()) row.num_computed = row.num_prompt;
   }
   return std::nullopt;
 }
@@ -87,23 +89,21 @@ PlanChecker::Wrong PlanChecker::check_row(const BatchPlan& plan, size_t index,
   if (!row.held) return fmt::format("row {} runs without being held", planned.row);
   if (planned.num_tokens < 1 || planned.query_start != start) return "rows do not cover the tokens";
   const int32_t first = planned.context_len - planned.num_tokens;
-  // Another choice has computed the prompt of one that starts behind it.
-  if (!row.ran && row.sequence.choice > 0 && first == row.num_prompt) row.num_computed = first;
   if (first != row.num_computed) {
     return fmt::format("row {} runs from position {} with {} computed", planned.row, first,
                        row.num_computed);
   }
   if (planned.context_len > static_cast<int32_t>(row.tokens.size())) return "a token not yet known";
   for (int32_t i = 0; i < planned.num_tokens; ++i) {
-    const auto t = static_cast<size_t>(planned.query_start + i);
-    if (plan.positions[t] != first + i) return "positions are not consecutive";
-    if (plan.tokens[t] != row.tokens[static_cast<size_t>(first + i)]) return "a token is wrong";
+    const size_t t = static_cast<size_t>(planned.query_start) + static_cast<size_t>(i);
+    const int32_t position = first + i;
+    if (plan.positions[t] != position) return "positions are not consecutive";
+    if (plan.tokens[t] != row.tokens[static_cast<size_t>(position)]) return "a token is wrong";
     int64_t& step = slot_steps_[static_cast<size_t>(plan.groups[0].slots[t])];
     if (step == plan.step) return fmt::format("slot {} is written twice", plan.groups[0].slots[t]);
     step = plan.step;
   }
   row.num_computed = planned.context_len;
-  row.ran = true;
   return check_blocks(plan, index, pool);
 }
 
@@ -124,7 +124,8 @@ PlanChecker::Wrong PlanChecker::check_blocks(const BatchPlan& plan, size_t index
     const int32_t position = row.context_len - row.num_tokens + i;
     const int32_t block = table[static_cast<size_t>(position / options_.block_tokens)];
     const int32_t slot = block * options_.block_tokens + position % options_.block_tokens;
-    if (group.slots[static_cast<size_t>(row.query_start + i)] != slot) {
+    const size_t t = static_cast<size_t>(row.query_start) + static_cast<size_t>(i);
+    if (group.slots[t] != slot) {
       return fmt::format("position {} of row {} is not in its slot {}", position, row.row, slot);
     }
     if (pool.ref_count(block) > holders) {

@@ -30,7 +30,6 @@ class PlanChecker {
     std::vector<int32_t> tokens;
     int32_t num_prompt = 0;
     int32_t num_computed = 0;
-    bool ran = false;  // since it started
   };
   using Wrong = std::optional<std::string>;
 

@@ -6,12 +6,6 @@
 namespace quire::backend::cpu::avx2 {
 namespace {
 
-#ifdef __clang__
-#define QUIRE_UNROLL _Pragma("unroll")
-#else
-#define QUIRE_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 // Tile shapes of attention.inc: what 16 registers hold.
 constexpr int kTileRows = 4;
 constexpr int kTilePages = 1;

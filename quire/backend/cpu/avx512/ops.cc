@@ -6,12 +6,6 @@
 namespace quire::backend::cpu::avx512 {
 namespace {
 
-#ifdef __clang__
-#define QUIRE_UNROLL _Pragma("unroll")
-#else
-#define QUIRE_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 // Tile shapes of attention.inc: 24 accumulators, 4 lines and a factor of 32 registers.
 constexpr int kTileRows = 6;
 constexpr int kTilePages = 4;

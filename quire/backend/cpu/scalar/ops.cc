@@ -6,8 +6,6 @@
 namespace quire::backend::cpu::scalar {
 namespace {
 
-#define QUIRE_UNROLL
-
 // Tile shapes of attention.inc.
 constexpr int kTileRows = 1;
 constexpr int kTilePages = 1;
