@@ -56,6 +56,10 @@ void take_event(engine::OutputEvent& event, RequestOutput& output, engine::Choic
   choice.error = std::move(event.error);
 }
 
+Error no_tokenizer() {
+  return invalid("This model has no tokenizer: give the prompt as token ids.", "prompt");
+}
+
 /// A request on its way to being a RequestOutput.
 struct Running {
   std::optional<engine::OutputStream> stream;
@@ -106,6 +110,9 @@ LLM::~LLM() = default;
 
 std::vector<RequestOutput> LLM::generate(std::span<const std::string> prompts,
                                          const SamplingParams& params) {
+  if (!has_tokenizer()) {
+    return std::vector<RequestOutput>(prompts.size(), {.error = no_tokenizer()});
+  }
   std::vector<std::vector<int32_t>> ids;
   for (const std::string& prompt : prompts) {
     ids.push_back(tokenizer().encode(prompt, /*add_special_tokens=*/true));
@@ -153,8 +160,8 @@ RequestOutput LLM::chat(const text::Value::List& messages, const SamplingParams&
   RequestOutput output;
   Result<std::string> prompt =
       render_chat({{"messages", text::Value(messages)}, {"add_generation_prompt", true}});
-  if (!prompt) {
-    output.error = prompt.error();
+  if (!prompt || !has_tokenizer()) {
+    output.error = prompt ? no_tokenizer() : prompt.error();
     return output;
   }
   // The template writes BOS and the like itself.

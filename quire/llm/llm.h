@@ -28,17 +28,17 @@ struct CompletionOutput {
   std::vector<int32_t> token_ids;
   std::vector<runner::PositionLogprobs> logprobs;  // when asked for
   engine::FinishReason finish_reason = engine::FinishReason::kNone;
-  std::optional<int32_t> stop_token;
-  std::optional<std::string> stop_string;
-  std::optional<Error> error;  // with kError
+  std::optional<int32_t> stop_token = {};
+  std::optional<std::string> stop_string = {};
+  std::optional<Error> error = {};  // with kError
 };
 
 struct RequestOutput {
-  std::vector<int32_t> prompt_token_ids;
-  std::vector<runner::PositionLogprobs> prompt_logprobs;  // when asked for; of tokens 1, 2, ...
-  std::vector<CompletionOutput> outputs;                  // by choice
-  engine::RequestSummary summary;
-  std::optional<Error> error;  // the request was refused; `outputs` is empty
+  std::vector<int32_t> prompt_token_ids = {};
+  std::vector<runner::PositionLogprobs> prompt_logprobs = {};  // when asked for; of tokens 1, 2, ...
+  std::vector<CompletionOutput> outputs = {};                  // by choice
+  engine::RequestSummary summary = {};
+  std::optional<Error> error = {};  // the request was refused; `outputs` is empty
 };
 
 class LLM {

@@ -98,6 +98,42 @@ TEST_F(LlmTest, MorePromptsThanTheQueueHolds) {
   }
 }
 
+TEST_F(LlmTest, ChatRendersItsPromptOnce) {
+  Parts parts = alphabet_parts({});
+  parts.chat_template = std::make_unique<text::ChatTemplate>(
+      "{% for m in messages %}{{ m.content }}{% endfor %}{{ 'x' if add_generation_prompt }}",
+      "test");
+  LLM llm({}, std::move(parts));
+  const text::Value message(text::Value::Dict{{"role", "user"}, {"content", "hij"}});
+  const RequestOutput output = llm.chat({message}, {.max_tokens = 2});
+  EXPECT_EQ(output.prompt_token_ids, (std::vector<int32_t>{7, 8, 9, 23}));
+  EXPECT_EQ(output.outputs[0].text, "lm");
+}
+
+TEST_F(LlmTest, SpecialTokensReachTheTemplateUnlessGiven) {
+  Parts parts = alphabet_parts({});
+  text::TokenizerSpec spec;
+  spec.vocab = {"a"};
+  spec.pre_tokenizers.emplace_back();  // byte level
+  spec.bos_token = "<s>";
+  parts.tokenizer = std::make_unique<text::Tokenizer>(std::move(spec));
+  parts.chat_template =
+      std::make_unique<text::ChatTemplate>("{{ bos_token }}|{{ eos_token is defined }}", "test");
+  LLM llm({}, std::move(parts));
+  EXPECT_EQ(llm.render_chat({}).value(), "<s>|False");
+  EXPECT_EQ(llm.render_chat({{"bos_token", "<b>"}}).value(), "<b>|False");
+}
+
+TEST_F(LlmTest, WithoutATokenizerTextIsRefusedAndIdsAreServed) {
+  Parts parts = alphabet_parts({});
+  parts.tokenizer.reset();
+  LLM llm({}, std::move(parts));
+  EXPECT_EQ(generate(llm, {"a"}, {})[0].error->param, "prompt");
+  const std::vector<std::vector<int32_t>> ids = {{0}};
+  EXPECT_EQ(llm.generate(ids, {.max_tokens = 2})[0].outputs[0].token_ids,
+            (std::vector<int32_t>{1, 2}));
+}
+
 TEST_F(LlmTest, ChatNeedsATemplate) {
   const auto llm = make();
   const RequestOutput output = llm->chat({}, {});

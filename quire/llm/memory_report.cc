@@ -29,7 +29,7 @@ std::string format_report(const MemoryReport& report) {
   line("weights", report.weights, "");
   line("packed copies", report.packed_copies, "");
   line("kv cache", report.kv_cache, "reserved; taken as it fills");
-  line("arena", report.arena, "activations of one step");
+  line("arena", report.arena, "activations and scratch of one step");
   line("other", report.other, "sampling");
   line("total", report.total(),
        report.available > 0 ? fmt::format("of {} available", format_bytes(report.available)) : "");

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "quire/base/check.h"
 #include "quire/base/error.h"
-#include "quire/base/log.h"
 #include "quire/base/memory_ledger.h"
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/tokenizer_json.h"
@@ -72,7 +72,7 @@ class LoadedRunner final : public runner::Runner {
                     vectors ==
                 plan.memory.weights + plan.memory.packed_copies);
     QUIRE_CHECK(ledger_->current(MemoryTag::kKvCache) == plan.memory.kv_cache);
-    QUIRE_CHECK(program.arena_bytes == plan.memory.arena);
+    QUIRE_CHECK(ledger_->current(MemoryTag::kArena) == plan.memory.arena);
   }
 
   std::unique_ptr<MemoryLedger> ledger_;

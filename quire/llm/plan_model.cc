@@ -91,9 +91,8 @@ ModelPlan plan_model(const Options& options, const checkpoint::Checkpoint& check
 
   MemoryReport& memory = plan.memory;
   memory.weights = program.weight_bytes();
-  memory.arena = program.arena_bytes;
-  memory.other = cpu.scratch_bytes(program) +
-                 runner::Sampler::scratch_bytes(program.vocab_size, cpu.num_workers());
+  memory.arena = program.arena_bytes + cpu.scratch_bytes(program);
+  memory.other = runner::Sampler::scratch_bytes(program.vocab_size, cpu.num_workers());
   memory.available = available_memory();
   const KvSize kv =
       size_kv(options, {.block_bytes = runner::KvStore::bytes_for(plan.cache_groups, 1),

@@ -26,6 +26,9 @@ float load_scores(std::span<const float> logits, std::span<float> scores);
 double exp_weights(std::span<const float> scores, float largest, float factor,
                    std::span<float> weights, std::span<double> block_sums);
 
+/// How many scores are larger than `bound`.
+int64_t count_above(std::span<const float> scores, float bound);
+
 /// The index at which the running sum of weights passes `target`, 0 <= target < their sum; never
 /// one of weight 0. Block sums as exp_weights left them.
 int32_t draw_index(std::span<const float> weights, std::span<const double> block_sums,

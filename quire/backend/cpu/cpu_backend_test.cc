@@ -3,10 +3,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "quire/backend/cpu/tiny_llama_for_tests.h"
 #include "quire/base/error.h"
+
+namespace {
+std::atomic<int64_t> allocations{0};  // by operator new, anywhere in this program
+}  // namespace
+
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t /*bytes*/) noexcept {
+  std::free(memory);
+}
 
 namespace quire::backend::cpu {
 namespace {
@@ -200,6 +219,20 @@ TEST(CpuBackend, ReusedBlocksKeepNothing) {
   TinyDriver driver(backend, model);
   const Logits first = in_chunks(driver, prompt(20), {20});
   for (const float x : first) ASSERT_TRUE(std::isfinite(x));  // pages began as NaN
+}
+
+TEST(CpuBackend, AStepAllocatesNothing) {
+  for (const TinyConfig& config : served_configs()) {
+    CpuBackend backend(options(2));
+    const TinyLlama model(config, backend);
+    TinyDriver driver(backend, model);
+    driver.step({{0, prompt(20)}, {1, prompt(3)}, {2, {1}}});  // warm-up
+    const int64_t before = allocations.load();
+    driver.repeat();
+    EXPECT_EQ(allocations.load(), before);
+    const auto one = std::make_unique<int>(1);
+    EXPECT_EQ(allocations.load(), before + 1) << "allocations are not counted";
+  }
 }
 
 TEST(CpuBackend, ParallelReachesEveryWorker) {
