@@ -60,10 +60,9 @@ void ProgressBar::update(std::string_view phase, int64_t done, int64_t total) {
     phase_ = phase;
     phase_start_ = now;
     phase_first_ = done;
-  } else if (done == last_done_ && complete) {
-    return;
-  } else if (!complete && now - last_draw_ < (options_.redraw ? kRedrawEvery : kLineEvery)) {
-    return;
+  } else {
+    const bool too_soon = now - last_draw_ < (options_.redraw ? kRedrawEvery : kLineEvery);
+    if (complete ? done == last_done_ : too_soon) return;
   }
   last_draw_ = now;
   last_done_ = done;

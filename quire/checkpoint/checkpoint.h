@@ -16,7 +16,7 @@ struct Checkpoint {
   ModelConfig config;
   GenerationDefaults generation;
   text::TokenizerSpec tokenizer;  // no vocabulary when the files hold no tokenizer
-  std::string chat_template;  // empty when there is none
+  std::string chat_template;      // empty when there is none
   std::string source_path;
 };
 

@@ -137,7 +137,7 @@ GgufFile::Header GgufFile::read_header(std::span<const std::byte> bytes, const s
   return {cursor, num_tensors, num_pairs};
 }
 
-GgufFile::GgufFile(std::span<const std::byte> bytes, std::string file)
+GgufFile::GgufFile(std::span<const std::byte> bytes, const std::string& file)
     : GgufFile(read_header(bytes, file), bytes, file) {}
 
 GgufFile::GgufFile(Header header, std::span<const std::byte> bytes, std::string file)

@@ -29,7 +29,7 @@ struct GgufTensor {
 /// field.
 class GgufFile {
  public:
-  GgufFile(std::span<const std::byte> bytes, std::string file);
+  GgufFile(std::span<const std::byte> bytes, const std::string& file);
 
   const GgufMetadata& metadata() const { return metadata_; }
   const std::vector<GgufTensor>& tensors() const { return tensors_; }

@@ -16,7 +16,6 @@
 namespace quire::checkpoint {
 namespace {
 
-using ::testing::AllOf;
 using testing::GgufWriter;
 using ::testing::HasSubstr;
 using testing::little_endian;
@@ -112,7 +111,7 @@ TEST(GgufFile, MetadataIsStrict) {
               HasSubstr("k: expected a value type"));
   std::string nested = little_endian(uint32_t{0}) + little_endian(uint64_t{0});
   for (int depth = 0; depth < 3; ++depth) {
-    nested = little_endian(uint32_t{9}) + little_endian(uint64_t{1}) + nested;
+    nested.insert(0, little_endian(uint32_t{9}).append(little_endian(uint64_t{1})));
   }
   EXPECT_THAT(error_of(GgufWriter().set_raw("deep", 9, nested)),
               HasSubstr("deep: expected arrays"));

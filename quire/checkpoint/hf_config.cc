@@ -23,7 +23,7 @@ struct TypeDefaults {
 
 TypeDefaults defaults_of(std::string_view model_type) {
   if (model_type == "qwen2") return {32, 32768, 1e-6, false};
-  if (model_type == "mistral") return {8, 4096 * 32, 1e-6, false};
+  if (model_type == "mistral") return {8, 131072, 1e-6, false};
   return {};
 }
 

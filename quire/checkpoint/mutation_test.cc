@@ -17,6 +17,7 @@
 #include "quire/checkpoint/safetensors_source.h"
 #include "quire/checkpoint/testing/little_endian.h"
 #include "quire/checkpoint/testing/small_llama.h"
+#include "quire/checkpoint/tokenizer_gguf.h"
 
 namespace quire::checkpoint {
 namespace {
@@ -115,7 +116,9 @@ TEST(Mutation, Gguf) {
     ModelConfig config = gguf_model_config(file);
     const GgufSource source(file, nullptr);
     settle_tied_head(config, source);
-    if (has_gguf_tokenizer(file.metadata())) gguf_tokenizer_fields(file.metadata());
+    if (has_gguf_tokenizer(file.metadata())) {
+      tokenizer_spec_from_gguf(gguf_tokenizer_fields(file.metadata()), "file");
+    }
     for (const std::string& name : source.names()) sum_of(*source.find(name));
   });
 }

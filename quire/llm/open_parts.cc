@@ -21,6 +21,13 @@ namespace {
 
 using backend::cpu::CpuBackend;
 
+CpuBackend::Options cpu_options(const Options& options, MemoryLedger* ledger) {
+  CpuBackend::Options cpu;
+  cpu.num_threads = options.threads;
+  cpu.ledger = ledger;
+  return cpu;
+}
+
 /// The runner of a loaded model, with everything it runs on. Members die in reverse order.
 class LoadedRunner final : public runner::Runner {
  public:
@@ -109,8 +116,7 @@ Parts open_parts(const Options& options) {
   replace_tokenizer(checkpoint, options);
   Parts parts;
   auto ledger = std::make_unique<MemoryLedger>();
-  auto cpu = std::make_unique<CpuBackend>(
-      CpuBackend::Options{.num_threads = options.threads, .ledger = ledger.get()});
+  auto cpu = std::make_unique<CpuBackend>(cpu_options(options, ledger.get()));
   parts.backend_name =
       fmt::format("cpu/{}", backend::cpu::level_name(backend::cpu::chosen_level()));
   const ModelPlan plan = plan_model(options, checkpoint, *cpu);
@@ -136,7 +142,7 @@ Parts open_parts(const Options& options) {
 
 MemoryReport count_memory(const Options& options) {
   const checkpoint::Checkpoint checkpoint = checkpoint::open_checkpoint(options.model);
-  const CpuBackend cpu(CpuBackend::Options{.num_threads = options.threads});
+  const CpuBackend cpu(cpu_options(options, nullptr));
   return plan_model(options, checkpoint, cpu).memory;
 }
 

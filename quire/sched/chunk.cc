@@ -28,6 +28,7 @@ int32_t chunk_tokens(const Sequence& sequence, const StepBudget& budget,
                      const SchedulerOptions& options) {
   const int32_t wanted = sequence.num_uncomputed();
   int32_t n = std::min(wanted, budget.tokens);
+  if (n == 0) return 0;
   if (!options.enable_chunked_prefill) {
     if (n < wanted) return 0;
   } else if (options.long_prefill_token_threshold > 0) {

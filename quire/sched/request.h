@@ -14,8 +14,8 @@ inline constexpr int32_t kMaxTokensUnlimited = -1;
 
 struct Request {
   RequestId id = 0;  // never used twice
-  std::vector<int32_t> prompt;
-  SamplingSpec sampling;
+  std::vector<int32_t> prompt = {};
+  SamplingSpec sampling = {};
   int32_t n = 1;         // choices
   int32_t priority = 0;  // for scheduling by priority (lower first); first-come ignores it
 };

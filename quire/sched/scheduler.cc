@@ -144,6 +144,7 @@ void Scheduler::forget_ended() {
 
 std::vector<SequenceId> Scheduler::waiting() const {
   std::vector<SequenceId> ids;
+  ids.reserve(waiting_.size());
   for (const Sequence* sequence : waiting_) ids.push_back(sequence->id);
   return ids;
 }

@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 
 #include <gtest/gtest.h>
 
 #include "quire/checkpoint/checkpoint.h"
+#include "quire/hub/model_store.h"
+#include "tests/golden/golden_backends.h"
 #include "tests/golden/golden_file.h"
 #include "tests/golden/prompt_session.h"
-#include "tests/golden/reference_backend.h"
 
 namespace quire::golden {
 namespace {
@@ -87,23 +87,27 @@ class TextGolden {
   size_t top_;
 };
 
+/// QUIRE_TEST_MODEL, or the default model where it was pulled before; empty: neither.
 std::string model_path() {
-  const char* path = std::getenv("QUIRE_TEST_MODEL");
-  return path == nullptr ? "" : path;
+  if (const char* path = std::getenv("QUIRE_TEST_MODEL")) return path;
+  const hub::ModelStore store({.cache_folder = hub::ModelStore::default_cache_folder()});
+  return store.resolve(store.catalogue().default_entry().name).value_or("");
 }
 
 /// The worst distance over the three texts.
 class DefaultModel : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (model_path().empty()) GTEST_SKIP() << "the default model is not here: set QUIRE_TEST_MODEL";
+    if (model_path().empty()) {
+      GTEST_SKIP() << "the default model is not here: quire pull, or set QUIRE_TEST_MODEL";
+    };
   }
 
   static TextGolden::Distance worst(weights::ActivationDType activation, DType kv_dtype) {
     const auto checkpoint = checkpoint::open_checkpoint(model_path());
-    ReferenceBackend backend;
+    const auto backend = best_backend();
     PromptSession session(
-        backend, *checkpoint.tensors, checkpoint.config,
+        *backend, *checkpoint.tensors, checkpoint.config,
         {.load = {.dtype = weights::WeightDType::kFloat32, .activation = activation},
          .kv_dtype = kv_dtype,
          .max_context = 256});

@@ -9,9 +9,9 @@
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/testing/temp_folder.h"
 #include "quire/weights/testing/memory_source.h"
+#include "tests/golden/golden_backends.h"
 #include "tests/golden/golden_file.h"
 #include "tests/golden/prompt_session.h"
-#include "tests/golden/reference_backend.h"
 #include "tests/golden/tiny_model.h"
 
 namespace quire::golden {
@@ -40,16 +40,20 @@ double relative_error(const std::vector<std::vector<float>>& got, const std::vec
   return i == want.size() ? difference / magnitude : std::numeric_limits<double>::infinity();
 }
 
-class LlamaGolden : public ::testing::TestWithParam<TinyModel> {
+using Case = std::tuple<GoldenBackend, TinyModel>;
+
+class LlamaGolden : public ::testing::TestWithParam<Case> {
  protected:
   LlamaGolden()
       : golden_("llama.safetensors"),
-        ids_(golden_.ints(GetParam().name + ".ids")),
-        positions_(golden_.ints(GetParam().name + ".positions")),
-        logits_(golden_.floats(GetParam().name + ".logits")) {
-    write_folder(GetParam(), folder_.path());
+        ids_(golden_.ints(tiny().name + ".ids")),
+        positions_(golden_.ints(tiny().name + ".positions")),
+        logits_(golden_.floats(tiny().name + ".logits")) {
+    write_folder(tiny(), folder_.path());
     checkpoint_ = checkpoint::open_checkpoint(folder_.path());
   }
+
+  static const TinyModel& tiny() { return std::get<TinyModel>(GetParam()); }
 
   /// A copy of the checkpoint's tensors that a test may spoil.
   MemorySource copy() const {
@@ -64,8 +68,8 @@ class LlamaGolden : public ::testing::TestWithParam<TinyModel> {
   std::vector<std::vector<float>> run(const checkpoint::TensorSource& tensors,
                                       const ModelConfig& config, int64_t chunk = 64,
                                       int32_t block_tokens = 16) const {
-    ReferenceBackend backend;
-    PromptSession session(backend, tensors, config,
+    const auto backend = std::get<GoldenBackend>(GetParam()).make();
+    PromptSession session(*backend, tensors, config,
                           {.load = {.dtype = weights::WeightDType::kFloat32,
                                     .activation = weights::ActivationDType::kF32},
                            .block_tokens = block_tokens});
@@ -98,7 +102,7 @@ void reorder_rows(MemorySource& source, const std::string& name,
 }
 
 TEST_P(LlamaGolden, WeightsAreTheOnesTheReferenceUsed) {
-  EXPECT_EQ(checksum(make_tensors(GetParam())), golden_.number(GetParam().name + ".checksum"));
+  EXPECT_EQ(checksum(make_tensors(tiny())), golden_.number(tiny().name + ".checksum"));
 }
 
 TEST_P(LlamaGolden, LogitsEqualTheReference) {
@@ -154,8 +158,14 @@ TEST_P(LlamaGolden, SwappedHeadsAreSeen) {
   EXPECT_GE(error(source, checkpoint_.config), kFault);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, LlamaGolden, ::testing::ValuesIn(tiny_models()),
-                         [](const auto& tested) { return tested.param.name; });
+std::string case_name(const ::testing::TestParamInfo<Case>& tested) {
+  return std::get<GoldenBackend>(tested.param).name + "_" + std::get<TinyModel>(tested.param).name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, LlamaGolden,
+                         ::testing::Combine(::testing::ValuesIn(golden_backends()),
+                                            ::testing::ValuesIn(tiny_models())),
+                         case_name);
 
 /// The variants with a rotary scaling.
 class ScaledRopeGolden : public LlamaGolden {};
@@ -174,8 +184,10 @@ std::vector<TinyModel> scaled_models() {
   return models;
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, ScaledRopeGolden, ::testing::ValuesIn(scaled_models()),
-                         [](const auto& tested) { return tested.param.name; });
+INSTANTIATE_TEST_SUITE_P(Tiny, ScaledRopeGolden,
+                         ::testing::Combine(::testing::ValuesIn(golden_backends()),
+                                            ::testing::ValuesIn(scaled_models())),
+                         case_name);
 
 }  // namespace
 }  // namespace quire::golden

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,10 @@ struct TinyModel {
   std::string config_json;  // what config.json holds
   checkpoint::ModelConfig config;
 };
+/// How test logs show one.
+inline void PrintTo(const TinyModel& shown, std::ostream* out) {
+  *out << shown.name;
+}
 
 struct TinyTensor {
   std::vector<int64_t> shape;

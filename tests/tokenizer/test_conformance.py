@@ -1,14 +1,13 @@
 """Compares `quire tokenize` with HF tokenizers, id by id, on seeded texts."""
-import json
 import pathlib
 import shutil
-import subprocess
 
 import pytest
 import zstandard
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 
 from gguf_metadata import read_metadata
+from harness import Program, assert_same, encode_with
 from text_samples import Samples
 
 SEED = 20240607
@@ -34,21 +33,15 @@ def reference_from_gguf(path: str) -> Tokenizer:
 
 
 class Case:
-    """A tokenizer on both sides: HF's object and the program's arguments."""
+    """A tokenizer on both sides: HF's object and the program's."""
 
-    def __init__(self, program: str, arguments: list[str], reference: Tokenizer):
-        self.command = [program, "tokenize", *arguments]
+    def __init__(self, program: Program, reference: Tokenizer):
+        self.program = program
         self.reference = reference
-        # Decoding through the class of transformers also cleans up; the library itself does not.
         self.added = [token.content for token in reference.get_added_tokens_decoder().values()]
 
-    def run(self, requests: list[dict]) -> list:
-        lines = "".join(json.dumps(request) + "\n" for request in requests)
-        done = subprocess.run(self.command, input=lines.encode(), capture_output=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stderr.decode()
-        answers = [json.loads(line) for line in done.stdout.splitlines()]  # of bytes: at newlines only
-        assert len(answers) == len(requests)
-        return answers
+    def compare(self, texts: list[str], **options):
+        assert_same(texts, self.program.encode(texts, **options), encode_with(self.reference, texts, **options))
 
 
 @pytest.fixture(scope="session")
@@ -76,15 +69,14 @@ def case(request, tmp_path_factory) -> Case:
         model = request.config.getoption("--model")
         if not model:
             pytest.skip("needs --model FILE, the default model's GGUF")
-        return Case(program, ["--model", model], reference_from_gguf(model))
+        return Case(Program(program, "--model", model), reference_from_gguf(model))
     folder = unpack(request, request.param, tmp_path_factory.mktemp(request.param))
     reference = Tokenizer.from_file(str(folder / "tokenizer.json"))
     # What the processor of transformers adds, the file of this one does not say.
     if request.param == "deepseek_v3":
-        from tokenizers import processors
         reference.post_processor = processors.TemplateProcessing(
             single="<｜begin▁of▁sentence｜> $A", special_tokens=[("<｜begin▁of▁sentence｜>", 0)])
-    return Case(program, ["--tokenizer", str(folder)], reference)
+    return Case(Program(program, "--tokenizer", str(folder)), reference)
 
 
 @pytest.fixture(scope="session")
@@ -93,51 +85,24 @@ def texts(request, case, natural_lines) -> list[str]:
     return ["", *Samples(SEED, tokens, natural_lines).draw(request.config.getoption("--strings"))]
 
 
-def assert_same(texts, ours, expected):
-    wrong = [(t, o, e) for t, o, e in zip(texts, ours, expected) if o != e]
-    shown = "\n".join(f"{ascii(t)}\n  ours {o}\n  HF   {e}" for t, o, e in wrong[:3])
-    assert not wrong, f"{len(wrong)} of {len(texts)} differ:\n{shown}"
-
-
 @pytest.mark.parametrize("add_special_tokens", [True, False])
 def test_ids_equal_hf(case, texts, add_special_tokens):
-    ours = case.run([{"text": t, "add_special_tokens": add_special_tokens} for t in texts])
-    expected = [e.ids for e in case.reference.encode_batch_fast(texts, add_special_tokens=add_special_tokens)]
-    assert_same(texts, ours, expected)
+    case.compare(texts, add_special_tokens=add_special_tokens)
 
 
 def test_special_tokens_as_text(case, texts):
-    ours = case.run([{"text": t, "add_special_tokens": False, "parse_special": False} for t in texts])
-    case.reference.encode_special_tokens = True
-    try:
-        expected = [e.ids for e in case.reference.encode_batch_fast(texts, add_special_tokens=False)]
-    finally:
-        case.reference.encode_special_tokens = False
-    assert_same(texts, ours, expected)
+    case.compare(texts, parse_special=False)
 
 
 @pytest.mark.parametrize("skip_special_tokens", [True, False])
 def test_decoding_equals_hf(case, texts, skip_special_tokens):
-    ids = [e.ids for e in case.reference.encode_batch_fast(texts)]
+    ids = encode_with(case.reference, texts, add_special_tokens=True)
     ids += [list(range(first, first + 64)) for first in range(0, case.reference.get_vocab_size() - 64, 997)]
-    ours = case.run([{"ids": i, "skip_special_tokens": skip_special_tokens} for i in ids])
     expected = case.reference.decode_batch(ids, skip_special_tokens=skip_special_tokens)
-    assert_same(ids, ours, expected)
-
-
-def test_every_code_point(case):
-    """Each code point with the neighbours that rules look at; this is where Unicode versions show."""
-    points = [chr(p) for p in range(0x30000) if not 0xD800 <= p < 0xE000]
-    texts = [f"a{p} {p}1{p}{p}.{p}\n" for p in points]
-    ours = case.run([{"text": t, "add_special_tokens": False} for t in texts])
-    expected = [e.ids for e in case.reference.encode_batch_fast(texts, add_special_tokens=False)]
-    assert_same(texts, ours, expected)
+    assert_same(ids, case.program.decode(ids, skip_special_tokens), expected)
 
 
 def test_long_runs(case):
     """One unbroken class: reference and program agree at sizes the reference can do."""
     runs = ["a", " ", "1", ".", "\n", " \n", "\t ", "日", "A", "a\u0301\u0323", "\u2003", "'"]
-    texts = [run * 5000 + tail for run in runs for tail in ("", "x")]
-    ours = case.run([{"text": t, "add_special_tokens": False} for t in texts])
-    expected = [e.ids for e in case.reference.encode_batch_fast(texts, add_special_tokens=False)]
-    assert_same([t[:20] for t in texts], ours, expected)
+    case.compare([run * 5000 + tail for run in runs for tail in ("", "x")])

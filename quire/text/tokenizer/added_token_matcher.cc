@@ -92,6 +92,8 @@ void AddedTokenMatcher::split(std::string_view text, bool parse_special,
       if (end >= spaces_end) spaces_end = spaces_after(text, end);
       end = spaces_end;
     }
+    // A token of white space that the one before took with its rstrip is no token of its own.
+    if (begin >= end) continue;
     if (done < begin) segments.push_back({done, begin, Segment::kText});
     segments.push_back({begin, end, token.id});
     done = end;

@@ -90,7 +90,10 @@ class Translator {
     const std::string_view members = kind == 'h' || kind == 'H'   ? R"(0-9a-fA-F)"
                                      : kind == 'w' || kind == 'W' ? R"(\p{L}\p{M}\p{Nd}\p{Pc})"
                                                                   : std::string_view();
-    if (members.empty()) return copy(2);
+    if (members.empty()) {
+      const size_t close = next(2) == '{' ? pattern_.find('}', at_) : std::string_view::npos;
+      return copy(close == std::string_view::npos ? 2 : close + 1 - at_);
+    }
     const bool negated = kind == 'H' || kind == 'W';
     if (in_class_ && negated) fail(pattern_, R"(no \H or \W inside a class)", R"(\H or \W)");
     if (!in_class_) out_ += negated ? "[^" : "[";

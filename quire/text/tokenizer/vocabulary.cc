@@ -40,12 +40,14 @@ Vocabulary::Vocabulary(const TokenizerSpec& spec) : contents_(&spec.vocab) {
     throw LoadError("tokenizer", "vocab", "fewer entries", std::to_string(spec.vocab.size()));
   }
   special_.resize(spec.vocab.size());
+  std::vector<bool> added(spec.vocab.size());
   for (const AddedToken& token : spec.added_tokens) {
     const auto id = static_cast<size_t>(token.id);
     if (token.id < 0 || id >= spec.vocab.size() || spec.vocab[id] != token.content) {
       throw LoadError("tokenizer", "added token " + token.content, "its content in the vocabulary",
                       "another at id " + std::to_string(token.id));
     }
+    added[id] = true;
     if (token.special) special_[id] = true;
   }
   by_content_.assign(std::bit_ceil(2 * spec.vocab.size() + 1), kFree);
@@ -61,7 +63,7 @@ Vocabulary::Vocabulary(const TokenizerSpec& spec) : contents_(&spec.vocab) {
   for (int32_t id = 0; id < size(); ++id) {
     if (content(id).empty()) continue;
     insert(by_content_, id, [this](int32_t other) { return content(other); });
-    if (in_alphabet[static_cast<size_t>(id)] && !is_special(id)) {
+    if (in_alphabet[static_cast<size_t>(id)] && !added[static_cast<size_t>(id)]) {
       insert(by_bytes_, id, [this](int32_t other) { return bytes(other); });
     }
   }

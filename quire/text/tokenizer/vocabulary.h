@@ -28,7 +28,7 @@ class Vocabulary {
   bool is_special(int32_t id) const { return special_[static_cast<size_t>(id)]; }
   /// -1 when no token has this content.
   int32_t find_content(std::string_view content) const;
-  /// The token that the model may use for `piece`: not a special one, nor one written in other
+  /// The token that the model may use for `piece`: not an added one, nor one written in other
   /// characters than those of bytes. -1 when there is none.
   int32_t find_bytes(std::string_view piece) const;
 
