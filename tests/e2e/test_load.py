@@ -99,7 +99,8 @@ def test_a_second_sigterm_leaves_at_once():
     busy = Server("--model", MODEL, "--max-model-len", "4096")
     reply = requests.post(busy.url + "/v1/completions", stream=True, timeout=60,
                           json={"prompt": "x", "max_tokens": 4000, "ignore_eos": True, "stream": True})
-    next(reply.iter_lines())
+    lines = reply.iter_lines()  # held, or the connection would be closed with it
+    next(lines)
     busy.process.send_signal(signal.SIGTERM)
     time.sleep(0.3)
     assert busy.process.poll() is None
