@@ -181,6 +181,11 @@ Program ProgramBuilder::finish(Tensor logits) {
   return std::move(program_);
 }
 
+// A tensor's storage is given out again only this many operations after its last use, so that a
+// chain of row operations (add, norm, prepare) can run row by row without a barrier: within a chain
+// no row lies where another row of a dead tensor lay.
+constexpr int32_t kReuseDelay = 2;
+
 // First fit by offset: each tensor, in order of its first operation, takes the lowest range that no
 // tensor alive at the same time holds. Sizes count the bound of the row symbol, so that the arena
 // fits every step.
@@ -204,7 +209,8 @@ void ProgramBuilder::assign_storage() {
     std::vector<std::pair<int64_t, int64_t>>
         taken;  // byte ranges of tensors alive at the same time
     for (const TensorDecl* other : placed) {
-      if (other->first_op <= tensor.last_op && tensor.first_op <= other->last_op) {
+      if (tensor.first_op <= other->last_op + kReuseDelay &&
+          other->first_op <= tensor.last_op + kReuseDelay) {
         taken.emplace_back(other->offset, other->offset + size_of(*other));
       }
     }

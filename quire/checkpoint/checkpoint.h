@@ -15,8 +15,8 @@ struct Checkpoint {
   std::shared_ptr<const TensorSource> tensors;
   ModelConfig config;
   GenerationDefaults generation;
-  text::TokenizerSpec tokenizer;
-  std::string chat_template;  // empty when there is none
+  text::TokenizerSpec tokenizer;  // no vocabulary when the files hold no tokenizer
+  std::string chat_template;      // empty when there is none
   std::string source_path;
 };
 

@@ -38,7 +38,8 @@ struct ModelConfig {
   double rms_norm_eps = 1e-5;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
-  bool attention_bias = false;  // q, k, v (and, in HF Llama, o)
+  bool attention_bias = false;         // q, k, v
+  bool attention_output_bias = false;  // o: HF Llama's attention_bias covers it, Qwen2's does not
   bool mlp_bias = false;
   bool tie_word_embeddings = false;
   std::string hidden_act = "silu";

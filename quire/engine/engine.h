@@ -12,12 +12,10 @@
 #include "quire/base/result.h"
 #include "quire/engine/output.h"
 #include "quire/sched/sampling_spec.h"
+#include "quire/sched/scheduler_options.h"
 
 namespace quire::text {
 class Tokenizer;
-}
-namespace quire::sched {
-class Scheduler;
 }
 namespace quire::runner {
 class Runner;
@@ -66,7 +64,7 @@ class Engine {
   enum class State : uint8_t { kRunning, kDraining, kStopped, kDead };
 
   struct Options {
-    int64_t max_model_len = 0;
+    sched::SchedulerOptions scheduler = {};
     int64_t vocab_size = 0;  // the logits' width; every id in a request lies below it
     int32_t max_logprobs = 20;
     int32_t max_choices = 128;
@@ -77,10 +75,9 @@ class Engine {
         {};  // called on the engine thread; may be empty
   };
 
-  /// Starts the thread. `tokenizer` (may be null when no request has stop strings) and `runner`
-  /// must outlive the engine.
-  Engine(Options options, std::unique_ptr<sched::Scheduler> scheduler, runner::Runner& runner,
-         const text::Tokenizer* tokenizer);
+  /// Starts the thread. `tokenizer` (may be null: requests with stop strings are refused) and
+  /// `runner` must outlive the engine. Throws LoadError on impossible scheduler options.
+  Engine(Options options, runner::Runner& runner, const text::Tokenizer* tokenizer);
   ~Engine();  // stop()
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

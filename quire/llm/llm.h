@@ -19,6 +19,8 @@
 
 namespace quire::llm {
 
+struct Parts;
+
 /// One of a request's n answers.
 struct CompletionOutput {
   int32_t index = 0;
@@ -26,23 +28,25 @@ struct CompletionOutput {
   std::vector<int32_t> token_ids;
   std::vector<runner::PositionLogprobs> logprobs;  // when asked for
   engine::FinishReason finish_reason = engine::FinishReason::kNone;
-  std::optional<int32_t> stop_token;
-  std::optional<std::string> stop_string;
-  std::optional<Error> error;  // with kError
+  std::optional<int32_t> stop_token = {};
+  std::optional<std::string> stop_string = {};
+  std::optional<Error> error = {};  // with kError
 };
 
 struct RequestOutput {
-  std::vector<int32_t> prompt_token_ids;
-  std::vector<runner::PositionLogprobs> prompt_logprobs;  // when asked for; of tokens 1, 2, ...
-  std::vector<CompletionOutput> outputs;                  // by choice
-  engine::RequestSummary summary;
-  std::optional<Error> error;  // the request was refused; `outputs` is empty
+  std::vector<int32_t> prompt_token_ids = {};
+  std::vector<runner::PositionLogprobs> prompt_logprobs = {};  // when asked for; of tokens 1, 2, ...
+  std::vector<CompletionOutput> outputs = {};                  // by choice
+  engine::RequestSummary summary = {};
+  std::optional<Error> error = {};  // the request was refused; `outputs` is empty
 };
 
 class LLM {
  public:
   /// Opens the model and starts its engine. Throws LoadError.
-  explicit LLM(Options options);
+  explicit LLM(const Options& options);
+  /// Starts an engine over parts that lie ready (parts.h); what tests of the layers above do.
+  LLM(const Options& options, Parts parts);
   ~LLM();
   LLM(const LLM&) = delete;
   LLM& operator=(const LLM&) = delete;
@@ -63,6 +67,8 @@ class LLM {
                                              const SamplingParams& params) const;
 
   engine::Engine& engine();
+  /// False for a model whose files hold none; such a one is given ids alone.
+  bool has_tokenizer() const;
   const text::Tokenizer& tokenizer() const;
   /// Null when the model has none.
   const text::ChatTemplate* chat_template() const;

@@ -10,8 +10,8 @@ struct MemoryReport {
   int64_t weights = 0;        // packed weights and vectors
   int64_t packed_copies = 0;  // weights held a second time in another layout
   int64_t kv_cache = 0;       // reserved; committed as it is used
-  int64_t arena = 0;          // activations
-  int64_t other = 0;          // sampling state, tokenizer tables
+  int64_t arena = 0;          // activations and scratch of one step
+  int64_t other = 0;          // the sampler's buffers
   int64_t available = 0;      // what the system had to give at start (0: unknown)
 
   int64_t num_blocks = 0;

@@ -6,21 +6,26 @@
 #include <optional>
 #include <string>
 
+#include "quire/engine/engine.h"
+
 namespace quire::llm {
 
 struct Options {
-  std::string model = {};  // a GGUF file or an HF folder
-  std::string tokenizer =
-      {};  // a file or folder to take the tokenizer and template from; empty: model
+  /// A GGUF file or an HF folder.
+  std::string model = {};
+  /// A file or folder to take tokenizer and chat template from; empty: the model's.
+  std::string tokenizer = {};
   std::string dtype = "auto";             // auto|half|float16|bfloat16|float|float32
   std::string activation_dtype = "auto";  // auto|fp32|bf16|int8
   std::string kv_cache_dtype = "auto";    // auto|bfloat16|float32
-  std::string chat_template = {};  // Jinja source that replaces the model's; empty: the model's
-  std::string generation_config =
-      "auto";  // auto: the model's sampling defaults; vllm: neutral ones
+  /// Jinja source that replaces the model's chat template; empty: the model's.
+  std::string chat_template = {};
+  /// "auto": sampling defaults from the model's generation_config.json; "vllm": neutral ones.
+  std::string generation_config = "auto";
 
-  std::optional<int64_t> max_model_len =
-      {};                               // unset: the model's own, or less where the KV is short
+  /// Unset: the model's own. kLongestThatFits: as much of it as the KV cache holds.
+  std::optional<int64_t> max_model_len = {};
+  static constexpr int64_t kLongestThatFits = -1;
   int32_t block_size = 16;              // tokens; a multiple of 16
   double gpu_memory_utilization = 0.9;  // on a CPU: the share of available memory to use at most
   std::optional<int64_t> kv_cache_memory_bytes = {};
@@ -31,11 +36,12 @@ struct Options {
   bool enable_chunked_prefill = true;
 
   int32_t threads = 0;  // compute workers; 0 = one per physical core
-  uint64_t seed = 0;    // reserved for weights of load format "dummy"
   int32_t max_logprobs = 20;
   int64_t max_waiting_requests = 1024;
   int64_t max_waiting_prompt_tokens = 4 << 20;
 
+  /// Called on the engine thread after each step, for histograms. May be empty.
+  std::function<void(const engine::StepStats&)> on_step = {};
   /// Called while weights are packed: bytes done of bytes in all. May be empty.
   std::function<void(int64_t done, int64_t total)> on_load_progress = {};
 };

@@ -40,7 +40,7 @@ struct SamplingParams {
   int32_t priority = 0;
 };
 
-/// Fills what is unset from the model's defaults.
+/// Fills what is unset from the model's defaults; max_tokens is left to make_request.
 SamplingParams merge_defaults(SamplingParams params,
                               const checkpoint::GenerationDefaults& defaults);
 
@@ -48,8 +48,10 @@ SamplingParams merge_defaults(SamplingParams params,
 /// field.
 std::optional<Error> validate(const SamplingParams& params);
 
-/// A checked engine request for `prompt`. Draws a seed where none is given.
+/// A checked engine request for `prompt`. Draws a seed where none is given. Without max_tokens it
+/// generates what `max_model_len` leaves, `default_max_tokens` at most.
 Result<engine::EngineRequest> make_request(std::vector<int32_t> prompt,
-                                           const SamplingParams& params, int64_t max_model_len);
+                                           const SamplingParams& params, int64_t max_model_len,
+                                           std::optional<int64_t> default_max_tokens = {});
 
 }  // namespace quire::llm

@@ -68,7 +68,7 @@ void ModelRunner::bind(const BatchPlan& plan) {
   }
 }
 
-const StepOutput& ModelRunner::finish() {
+StepOutput& ModelRunner::finish() {
   QUIRE_CHECK(plan_ != nullptr);
   backend_.wait();
   const std::vector<LogitsUse>& uses = plan_->uses;

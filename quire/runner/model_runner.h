@@ -22,7 +22,7 @@ class ModelRunner final : public Runner {
   ModelRunner(Options options, backend::Backend& backend);
 
   void launch(const sched::BatchPlan& plan) override;
-  const StepOutput& finish() override;
+  StepOutput& finish() override;
 
  private:
   void copy_blocks(const sched::BatchPlan& plan);

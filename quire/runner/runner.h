@@ -24,7 +24,8 @@ class Runner {
   /// Starts a step; `plan` must stay valid until finish() returned.
   virtual void launch(const sched::BatchPlan& plan) = 0;
   /// Waits for the launched step and samples.
-  virtual const StepOutput& finish() = 0;
+  /// The caller may move log-probabilities out of the result.
+  virtual StepOutput& finish() = 0;
 };
 
 }  // namespace quire::runner

@@ -138,31 +138,55 @@ int32_t Sampler::draw(const Row& row, float largest, double uniform, Scratch& sc
   if (!limits_count && !limits_mass && spec.min_p <= 0.0f) {
     return draw_index(scratch.weights, scratch.block_sums, uniform * total);
   }
-  scratch.candidates.clear();
-  const float at_least = std::max(spec.min_p, std::numeric_limits<float>::min());
-  for (size_t i = 0; i < scores.size(); ++i) {
-    // The largest weight is 1.
-    if (scratch.weights[i] >= at_least) scratch.candidates.push_back(static_cast<int32_t>(i));
-  }
-  const auto mass = [&scratch] {
-    double sum = 0;
-    for (const int32_t token : scratch.candidates) {
-      sum += static_cast<double>(scratch.weights[static_cast<size_t>(token)]);
-    }
-    return sum;
-  };
+  double mass = gather(row, total, scratch);
   constexpr double kAnyMass = std::numeric_limits<double>::infinity();
-  if (limits_count) narrow(scratch, factor, largest, spec.top_k, kAnyMass);
-  if (limits_mass) {
-    narrow(scratch, factor, largest, options_.vocab_size, double{spec.top_p} * mass());
+  if (limits_count) {
+    narrow(scratch, factor, largest, spec.top_k, kAnyMass);
+    mass = mass_of(scratch);
   }
-  double target = uniform * mass();
+  if (limits_mass) {
+    // What gather() left out counts where only top_p limits.
+    const double whole = limits_count || spec.min_p > 0 ? mass : total;
+    narrow(scratch, factor, largest, options_.vocab_size, double{spec.top_p} * whole);
+    mass = mass_of(scratch);
+  }
+  double target = uniform * mass;
   for (const int32_t token : scratch.candidates) {
     const auto weight = static_cast<double>(scratch.weights[static_cast<size_t>(token)]);
     if (target < weight) return token;
     target -= weight;
   }
   return scratch.candidates.back();
+}
+
+/// Collects what top_k and top_p may keep: everything of at least min_p, but where the most likely
+/// tokens alone are enough, no more than those. Returns their mass.
+double Sampler::gather(const Row& row, double total, Scratch& scratch) const {
+  const sched::SamplingSpec& spec = row.spec;
+  const float floor = std::max(spec.min_p, std::numeric_limits<float>::min());
+  double mass = 0;
+  for (const float cut : {1e-2f, 1e-4f, 0.0f}) {  // the largest weight is 1
+    const float at_least = std::max(floor, cut);
+    scratch.candidates.clear();
+    for (size_t i = 0; i < scratch.weights.size(); ++i) {
+      if (scratch.weights[i] >= at_least) scratch.candidates.push_back(static_cast<int32_t>(i));
+    }
+    mass = mass_of(scratch);
+    if (at_least <= floor) break;
+    const bool enough = spec.top_k > 0
+                            ? static_cast<int64_t>(scratch.candidates.size()) >= spec.top_k
+                            : mass >= double{spec.top_p} * total;
+    if (enough && spec.min_p <= 0) break;
+  }
+  return mass;
+}
+
+double Sampler::mass_of(const Scratch& scratch) {
+  double sum = 0;
+  for (const int32_t token : scratch.candidates) {
+    sum += static_cast<double>(scratch.weights[static_cast<size_t>(token)]);
+  }
+  return sum;
 }
 
 /// Keeps the most likely candidates, lower ids first among equals, until there are `max_count` of
@@ -245,13 +269,18 @@ void Sampler::describe(std::span<const float> logits, int32_t token, int32_t num
   const auto room = std::min(static_cast<size_t>(std::max(num_top, 0)), scores.size());
   std::vector<int32_t>& best = scratch.candidates;
   best.clear();
-  int32_t rank = 1;
-  for (int32_t id = 0; id < static_cast<int32_t>(scores.size()); ++id) {
-    if (more_likely(id, token)) ++rank;
-    if (room == 0 || (best.size() == room && !more_likely(id, best.back()))) continue;
+  // Ids come in ascending order: an equal score never displaces one that is there.
+  float worst = kLowest;
+  for (int32_t id = 0; room > 0 && id < static_cast<int32_t>(scores.size()); ++id) {
+    if (best.size() == room && !(scores[static_cast<size_t>(id)] > worst)) continue;
     if (best.size() == room) best.pop_back();
     best.insert(std::upper_bound(best.begin(), best.end(), id, more_likely), id);
+    worst = scores[static_cast<size_t>(best.back())];
   }
+  const float own = scores[static_cast<size_t>(token)];
+  const auto before = scores.first(static_cast<size_t>(token));
+  const auto rank = static_cast<int32_t>(1 + count_above(scores, own) +
+                                         std::count(before.begin(), before.end(), own));
   out.chosen = {.token = token, .logprob = logprob(token), .rank = rank};
   for (size_t i = 0; i < best.size(); ++i) {
     out.top.push_back({best[i], logprob(best[i]), static_cast<int32_t>(i) + 1});

@@ -60,6 +60,8 @@ class Sampler {
 
   void adjust(const Row& row, std::span<float> scores) const;
   int32_t draw(const Row& row, float largest, double uniform, Scratch& scratch);
+  double gather(const Row& row, double total, Scratch& scratch) const;
+  static double mass_of(const Scratch& scratch);
   void narrow(Scratch& scratch, float factor, float largest, int64_t max_count, double max_mass);
   const Row& row_of(const sched::LogitsUse& use) const;
 

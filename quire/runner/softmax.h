@@ -17,7 +17,7 @@ constexpr int64_t num_sum_blocks(int64_t size) {
 /// absent.
 int32_t argmax(std::span<const float> logits);
 
-/// Copies `logits` to `scores` with NaN as -inf and +inf as the largest float. Returns the largest.
+/// Copies `logits` to `scores` with NaN as -inf and values above 1e30 as that. Returns the largest.
 float load_scores(std::span<const float> logits, std::span<float> scores);
 
 /// weights[i] = exp((scores[i] - largest) * factor), 0 where that is below 1e-38; `largest` is the
@@ -25,6 +25,9 @@ float load_scores(std::span<const float> logits, std::span<float> scores);
 /// below 3e-7.
 double exp_weights(std::span<const float> scores, float largest, float factor,
                    std::span<float> weights, std::span<double> block_sums);
+
+/// How many scores are larger than `bound`.
+int64_t count_above(std::span<const float> scores, float bound);
 
 /// The index at which the running sum of weights passes `target`, 0 <= target < their sum; never
 /// one of weight 0. Block sums as exp_weights left them.

@@ -32,7 +32,9 @@ struct RowStart {
   std::vector<int32_t> output;  // not empty after a preemption
 };
 
-/// One row's share of the step: `num_tokens` consecutive tokens from query_start on.
+/// One row's share of the step: `num_tokens` consecutive tokens from query_start on. A row that
+/// holds a sequence need not run in every step. A choice that starts on the last chunk of a prompt
+/// shared with choice 0 first runs in a later step, from the position behind the prompt.
 struct PlanRow {
   RowId row = 0;
   int32_t query_start = 0;  // index into tokens
@@ -53,11 +55,12 @@ struct LogitsUse {
 /// One cache group's slots and tables.
 struct GroupPlan {
   std::vector<int32_t> slots;        // [T] block * block_tokens + offset
-  std::vector<int32_t> block_table;  // [rows][table_width]
+  std::vector<int32_t> block_table;  // [rows][table_width]; -1 behind a row's last block
   int32_t table_width = 0;
 };
 
-/// A whole-block operation that must be complete before the step's tokens run.
+/// A whole-block operation that must be complete before the step's tokens run. A step's operations
+/// take effect in their order: a block may be read by one and then written by a later one.
 struct BlockOp {
   enum class Kind : uint8_t { kCopy, kSwapOut, kSwapIn, kLoad, kStore };
   Kind kind = Kind::kCopy;

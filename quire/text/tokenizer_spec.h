@@ -50,6 +50,10 @@ struct TokenizerSpec {
   std::vector<Normalizer> normalizers;
   std::vector<PreTokenizer> pre_tokenizers;
   bool ignore_merges = false;  // a piece that is a whole vocabulary entry is one token (Llama 3)
+  // The token for bytes that have none; without it they are dropped, as in HF. With the flag a run
+  // of such bytes is one token.
+  std::optional<int32_t> missing_byte_id;
+  bool fuse_missing_bytes = false;
   std::vector<int32_t> prefix_ids;  // put before / after a text when special tokens are added
   std::vector<int32_t> suffix_ids;
   std::optional<int32_t> bos_id;

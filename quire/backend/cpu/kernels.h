@@ -76,13 +76,28 @@ struct RowArgs {
 };
 using RowFn = void (*)(const RowArgs&);
 
-/// Rotary embedding in place. inverse_frequencies[head_dim / 2].
+/// Cosines and sines of a rotary embedding: row r is head_dim floats, cos(a_i) for i < head_dim / 2
+/// and then sin(a_i), with a_i = position[r] * inverse_frequencies[i] rounded to fp32 first, as the
+/// reference implementations do. Shared by all heads and layers of a step. Error below 1e-6 up to
+/// a_i = 2^20.
+struct RopeTableArgs {
+  const int32_t* positions;
+  const float* inverse_frequencies;
+  float* cos_sin;
+  int64_t stride;  // floats between rows
+  int64_t rows;
+  int32_t head_dim;
+};
+using RopeTableFn = void (*)(const RopeTableArgs&);
+
+/// Rotary embedding in place, with the table above: (x_i, x_j) with j = i + head_dim / 2 becomes
+/// (x_i cos - x_j sin, x_j cos + x_i sin).
 struct RopeArgs {
   float* x;
   int64_t stride;
   int64_t rows;
-  const int32_t* positions;
-  const float* inverse_frequencies;
+  const float* cos_sin;
+  int64_t cos_sin_stride;
   int32_t num_heads;
   int32_t head_dim;
 };
@@ -103,7 +118,8 @@ struct KvArgs {
 };
 
 /// Stores k and v rows at their slots (slot -1 = skip). The first token of a 16-token page clears
-/// the rest of that page, so that stale bytes (NaN) never reach a sum.
+/// the rest of that page, so that stale bytes (NaN) never reach a sum: tokens of one page must be
+/// stored in order, by one thread.
 struct StoreKvArgs {
   KvArgs kv;
   const float* k;
@@ -115,6 +131,8 @@ struct StoreKvArgs {
 };
 using StoreKvFn = void (*)(const StoreKvArgs&);
 
+/// The widest head attention kernels have room for; head_dim is a multiple of 16.
+inline constexpr int32_t kMaxHeadDim = 512;
 /// Tokens of context one attention split covers; splits are summed apart and combined in order.
 inline constexpr int64_t kAttentionSplit = 512;
 
@@ -122,8 +140,8 @@ inline constexpr int64_t kAttentionSplit = 512;
 /// 512-token split. Query token i (position first_position + i) sees context positions (p - window,
 /// p] (window 0 = all up to p). For each query token and each of the group's query heads writes,
 /// for this split: the unnormalised output [head_dim], the maximum score and the sum of exp(score -
-/// maximum). A split no query sees is never called for; a query that sees none of it gets maximum
-/// -inf and sum 0. Bits depend on the query's own context only, not on its neighbours.
+/// maximum). A query that sees none of the split gets output 0, maximum -inf and sum 0. Bits depend
+/// on the query's own context only, not on its neighbours.
 struct AttentionArgs {
   KvArgs kv;
   const int32_t* block_table;  // the sequence's
@@ -142,20 +160,34 @@ struct AttentionArgs {
 };
 using AttentionFn = void (*)(const AttentionArgs&);
 
-/// Combines splits in order 0, 1, 2, ... into out: M = max of maxima; sum of exp(m - M) * partials;
-/// divided by the sum.
-struct CombineArgs {
-  const float* partial_out;  // split s at partial_out + s * out_split_stride
-  const float* partial_max;  // split s at partial_max + s * stat_split_stride
+/// Folds one split's partials into a running state, row by row: M = max(state, partial maximum);
+/// state = exp(state max - M) * state + exp(partial max - M) * partial, outputs and sums alike. The
+/// state starts at output 0, maximum -inf, sum 0; splits are folded in order 0, 1, 2, ..., so that
+/// the bits are the same whether partials were kept or folded at once.
+struct FoldArgs {
+  const float* partial_out;  // [rows][head_dim]
+  const float* partial_max;  // [rows]
   const float* partial_sum;
-  int64_t out_split_stride;  // floats
-  int64_t stat_split_stride;
-  int32_t num_splits;
+  float* out;
+  float* max;
+  float* sum;
+  int64_t rows;
   int32_t head_dim;
-  int32_t heads;  // rows of partials to combine: [heads][head_dim]
-  float* out;     // [heads][head_dim]
 };
-using CombineFn = void (*)(const CombineArgs&);
+using FoldFn = void (*)(const FoldArgs&);
+
+/// Ends a fold: out row (r / heads, r % heads) = state output r / state sum r. Rows are (token,
+/// head) of one kv head's group.
+struct NormalizeArgs {
+  const float* state;  // [rows][head_dim]
+  const float* sum;    // [rows]
+  int64_t rows;
+  int32_t heads;
+  int32_t head_dim;
+  float* out;          // token 0, first head; heads lie head_dim floats apart
+  int64_t out_stride;  // floats between tokens
+};
+using NormalizeFn = void (*)(const NormalizeArgs&);
 
 /// Indices of `matmul` below: how the weight is laid out x how activations arrive.
 enum MatmulKind : int {
@@ -179,10 +211,12 @@ struct KernelTable {
   RowFn rms_norm = nullptr;
   RowFn gated_act = nullptr;  // silu(a) * b
   RowFn add = nullptr;
+  RopeTableFn rope_table = nullptr;
   RopeFn rope = nullptr;
   StoreKvFn store_kv = nullptr;
   AttentionFn attention = nullptr;
-  CombineFn combine = nullptr;
+  FoldFn fold = nullptr;
+  NormalizeFn normalize = nullptr;
 };
 
 // Each level overrides what it improves. matmul.cc of a level: matmul and prepare; ops.cc: the

@@ -1,0 +1,68 @@
+// CpuBackend: runs programs on the processors of this machine with the kernels of one instruction
+// set.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "quire/backend/backend.h"
+#include "quire/backend/cpu/levels.h"
+#include "quire/backend/cpu/walker.h"
+#include "quire/base/memory_ledger.h"
+#include "quire/base/thread_pool.h"
+
+namespace quire::backend::cpu {
+
+class CpuBackend : public Backend {
+ public:
+  struct Options {
+    int num_threads = 0;    // 0 = default_thread_count()
+    std::vector<int> cpus;  // worker i is bound to cpus[i]; empty = unbound
+    Level level = chosen_level();
+    MemoryLedger* ledger = nullptr;  // may be null; must outlive the backend
+    bool time_ops = false;  // or QUIRE_TRACE=1:           // adds up where steps spend their time; see op_times()
+  };
+
+  explicit CpuBackend(Options options);
+  ~CpuBackend() override;
+
+  std::string_view name() const override { return "cpu"; }
+  std::string unsupported(const Program& program, const Op& op) const override;
+  ActType preferred_activation(const WeightSpec& spec) const override;
+  std::shared_ptr<const PackedWeight> pack(const WeightReader& reader) override;
+
+  /// Throws LoadError naming the first operation that is unsupported.
+  void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) override;
+  void copy_blocks(int32_t cache_group,
+                   std::span<const std::pair<int32_t, int32_t>> copies) override;
+  /// Runs the whole step: the calling thread is worker 0. wait() has nothing left to do.
+  void launch(const StepMeta& meta) override;
+  void wait() override {}
+  const float* logits() const override { return logits_; }
+  int64_t logits_stride() const override { return logits_stride_; }
+  void parallel(const std::function<void(int, int)>& fn) override;
+  int num_workers() const override { return pool_.num_workers(); }
+
+  /// Bytes load() takes for `program` beside arena_bytes: rotary tables, attention's partials.
+  int64_t scratch_bytes(const Program& program) const;
+  /// Barriers' worth of a step: runs of operations [first_op, last_op) with the time they took so
+  /// far. Empty unless Options::time_ops.
+  const std::vector<PhaseTime>& op_times() const;
+  void reset_op_times();
+  /// op_times() summed by what the runs hold, as a table for people: time a step, share, name.
+  std::string op_times_table() const;
+
+ private:
+  const Options options_;
+  const KernelTable kernels_;
+  ThreadPool pool_;
+  std::shared_ptr<const Program> program_;
+  std::vector<KvSlab> slabs_;
+  HugeBuffer arena_;
+  std::unique_ptr<Walker> walker_;
+  const float* logits_ = nullptr;
+  int64_t logits_stride_ = 0;
+};
+
+}  // namespace quire::backend::cpu

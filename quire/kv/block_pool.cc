@@ -1,0 +1,97 @@
+#include "quire/kv/block_pool.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "quire/base/check.h"
+
+namespace quire::kv {
+namespace {
+
+int32_t num_extents(int32_t num_blocks) {
+  return (num_blocks + BlockPool::kExtentBlocks - 1) / BlockPool::kExtentBlocks;
+}
+
+}  // namespace
+
+BlockPool::BlockPool(Options options)
+    : options_(options),
+      refs_(static_cast<size_t>(options.num_blocks)),
+      free_(options.num_blocks),
+      extent_free_(static_cast<size_t>(num_extents(options.num_blocks))),
+      free_extents_(num_extents(options.num_blocks)) {
+  QUIRE_CHECK(options.num_blocks > 0 && options.block_tokens > 0);
+  for (BlockId block = 0; block < num_blocks(); ++block) free_.push_back(block);
+  for (int32_t extent = 0; extent < num_extents(num_blocks()); ++extent) {
+    extent_free_[static_cast<size_t>(extent)] = extent_size(extent);
+    free_extents_.push_back(extent);
+  }
+}
+
+int32_t BlockPool::extent_size(int32_t extent) const {
+  return std::min(kExtentBlocks, num_blocks() - extent * kExtentBlocks);
+}
+
+BlockId BlockPool::best_free(BlockId after) const {
+  const BlockId behind = after + 1;
+  if (after != kNoBlock && behind < num_blocks() && is_free(behind)) return behind;
+  if (!free_extents_.empty()) return free_extents_.front() * kExtentBlocks;
+  return free_.front();
+}
+
+void BlockPool::take(BlockId block) {
+  free_.remove(block);
+  const int32_t extent = block / kExtentBlocks;
+  if (extent_free(block)-- == extent_size(extent)) free_extents_.remove(extent);
+  refs_[static_cast<size_t>(block)] = 1;
+}
+
+bool BlockPool::acquire(int32_t n, BlockId after, std::vector<BlockId>& out) {
+  if (n > num_free()) return false;
+  for (; n > 0; --n) {
+    after = best_free(after);
+    take(after);
+    out.push_back(after);
+  }
+  return true;
+}
+
+void BlockPool::share(BlockId block) {
+  QUIRE_CHECK(ref_count(block) > 0);
+  ++refs_[static_cast<size_t>(block)];
+}
+
+void BlockPool::release(BlockId block) {
+  QUIRE_CHECK(ref_count(block) > 0);
+  if (--refs_[static_cast<size_t>(block)] > 0) return;
+  free_.push_front(block);
+  const int32_t extent = block / kExtentBlocks;
+  if (++extent_free(block) == extent_size(extent)) free_extents_.push_front(extent);
+}
+
+std::optional<std::string> BlockPool::check_invariants() const {
+  std::vector<int32_t> free_in_extent(extent_free_.size());
+  int32_t walked = 0;
+  for (BlockId b = free_.front(); b != free_.end(); b = free_.next(b)) {
+    if (++walked > num_blocks()) return "the free list is a ring";
+    if (ref_count(b) != 0)
+      return fmt::format("block {} is free with {} references", b, ref_count(b));
+    ++free_in_extent[static_cast<size_t>(b / kExtentBlocks)];
+  }
+  if (walked != num_free())
+    return fmt::format("{} blocks in a free list of {}", walked, num_free());
+  for (BlockId b = 0; b < num_blocks(); ++b) {
+    if (is_free(b) != (ref_count(b) == 0)) return fmt::format("block {} is lost", b);
+  }
+  for (int32_t e = 0; e < num_extents(num_blocks()); ++e) {
+    const int32_t counted = free_in_extent[static_cast<size_t>(e)];
+    if (counted != extent_free_[static_cast<size_t>(e)] ||
+        free_extents_.contains(e) != (counted == extent_size(e))) {
+      return fmt::format("extent {} has {} free blocks, booked otherwise", e, counted);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace quire::kv

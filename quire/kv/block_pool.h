@@ -1,0 +1,74 @@
+// BlockPool: which blocks of the KV cache are free and how many hold each of the others; bytes are
+// elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quire/kv/index_list.h"
+
+namespace quire::kv {
+
+using BlockId = int32_t;
+inline constexpr BlockId kNoBlock = -1;
+
+/// Blocks are numbered 0..num_blocks-1 and preallocated; taking one is O(1) and allocates nothing.
+/// The free list is in the order of reuse: blocks are taken from its head, and a freed block goes
+/// to its head, since the block used last is the one still in the processor's caches.
+class BlockPool {
+ public:
+  /// Blocks [k * kExtentBlocks, (k + 1) * kExtentBlocks) form an extent: what a sequence is given
+  /// to grow into when the block behind its last one is taken, and what memory is committed by.
+  static constexpr int32_t kExtentBlocks = 16;
+
+  struct Options {
+    int32_t num_blocks = 0;
+    int32_t block_tokens = 16;
+  };
+
+  explicit BlockPool(Options options);
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  /// Takes `n` blocks, each with one reference, and appends them to `out`: each the one behind the
+  /// block before it (the first behind `after`, which may be kNoBlock) if that is free, else the
+  /// first of a wholly free extent, else the head of the free list. False, and nothing taken, if
+  /// fewer than `n` are free.
+  [[nodiscard]] bool acquire(int32_t n, BlockId after, std::vector<BlockId>& out);
+  /// Adds a reference to a block in use.
+  void share(BlockId block);
+  /// Gives one reference back; the last one frees the block.
+  void release(BlockId block);
+
+  int32_t ref_count(BlockId block) const { return refs_[static_cast<size_t>(block)]; }
+  int32_t num_blocks() const { return options_.num_blocks; }
+  int32_t num_free() const { return free_.size(); }
+  int32_t num_used() const { return num_blocks() - num_free(); }
+  int32_t block_tokens() const { return options_.block_tokens; }
+  /// Blocks that hold `num_tokens` tokens.
+  int32_t blocks_for(int32_t num_tokens) const {
+    return (num_tokens + options_.block_tokens - 1) / options_.block_tokens;
+  }
+
+  /// What is wrong with the pool's own books, or nothing. O(num_blocks); for tests.
+  std::optional<std::string> check_invariants() const;
+
+ private:
+  bool is_free(BlockId block) const { return free_.contains(block); }
+  BlockId best_free(BlockId after) const;
+  void take(BlockId block);
+  int32_t& extent_free(BlockId block) {
+    return extent_free_[static_cast<size_t>(block / kExtentBlocks)];
+  }
+  int32_t extent_size(int32_t extent) const;
+
+  Options options_;
+  std::vector<int32_t> refs_;         // [num_blocks]
+  IndexList free_;                    // blocks without a reference, head = taken next
+  std::vector<int32_t> extent_free_;  // [extents] free blocks in each
+  IndexList free_extents_;            // extents all of whose blocks are free
+};
+
+}  // namespace quire::kv

@@ -1,0 +1,149 @@
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "quire/base/check.h"
+#include "quire/base/error.h"
+#include "quire/base/memory_ledger.h"
+#include "quire/checkpoint/checkpoint.h"
+#include "quire/checkpoint/tokenizer_json.h"
+#include "quire/llm/llm.h"
+#include "quire/llm/parts.h"
+#include "quire/llm/plan_model.h"
+#include "quire/models/program_recorder.h"
+#include "quire/models/registry.h"
+#include "quire/runner/kv_store.h"
+#include "quire/runner/model_runner.h"
+
+namespace quire::llm {
+namespace {
+
+using backend::cpu::CpuBackend;
+
+CpuBackend::Options cpu_options(const Options& options, MemoryLedger* ledger) {
+  CpuBackend::Options cpu;
+  cpu.num_threads = options.threads;
+  cpu.ledger = ledger;
+  return cpu;
+}
+
+/// The runner of a loaded model, with everything it runs on. Members die in reverse order.
+class LoadedRunner final : public runner::Runner {
+ public:
+  LoadedRunner(const Options& options, const checkpoint::Checkpoint& checkpoint,
+               const ModelPlan& plan, std::unique_ptr<MemoryLedger> ledger,
+               std::unique_ptr<CpuBackend> cpu)
+      : ledger_(std::move(ledger)),
+        kv_({.groups = plan.cache_groups,
+             .num_blocks = plan.memory.num_blocks,
+             .ledger = ledger_.get()}),
+        backend_(std::move(cpu)) {
+    load_program(options, checkpoint, plan);
+    runner_ = std::make_unique<runner::ModelRunner>(
+        runner::ModelRunner::Options{.vocab_size = plan.vocab_size,
+                                     .max_num_seqs = plan.scheduler.max_num_seqs},
+        *backend_);
+  }
+
+  void launch(const sched::BatchPlan& plan) override { runner_->launch(plan); }
+  runner::StepOutput& finish() override { return runner_->finish(); }
+
+ private:
+  void load_program(const Options& options, const checkpoint::Checkpoint& checkpoint,
+                    const ModelPlan& plan) {
+    const weights::WeightScope root(*checkpoint.tensors, *backend_, plan.load,
+                                    options.on_load_progress);
+    const auto model = models::load_model(checkpoint.config, root);
+    auto program = std::make_shared<const backend::Program>(
+        models::record_program(*model, {.max_tokens = options.max_num_batched_tokens,
+                                        .max_logits = plan.max_logits,
+                                        .cache_groups = plan.cache_groups}));
+    backend_->load(program, kv_.slabs());
+    check_plan(*program, plan);
+  }
+
+  /// The plan was counted from the same program: what differs now is a bug.
+  void check_plan(const backend::Program& program, const ModelPlan& plan) const {
+    QUIRE_CHECK(program.weight_bytes() == plan.memory.weights);
+    int64_t vectors = 0;
+    for (const auto& vector : program.vectors) vectors += 4 * static_cast<int64_t>(vector.size());
+    QUIRE_CHECK(ledger_->current(MemoryTag::kWeights) + ledger_->current(MemoryTag::kPackedCopies) +
+                    vectors ==
+                plan.memory.weights + plan.memory.packed_copies);
+    QUIRE_CHECK(ledger_->current(MemoryTag::kKvCache) == plan.memory.kv_cache);
+    QUIRE_CHECK(ledger_->current(MemoryTag::kArena) == plan.memory.arena);
+  }
+
+  std::unique_ptr<MemoryLedger> ledger_;
+  runner::KvStore kv_;
+  std::unique_ptr<CpuBackend> backend_;
+  std::unique_ptr<runner::ModelRunner> runner_;
+};
+
+std::string read_template(const checkpoint::Checkpoint& checkpoint, const Options& options) {
+  return options.chat_template.empty() ? checkpoint.chat_template : options.chat_template;
+}
+
+/// Puts the tokenizer and template of options.tokenizer in place of the model's.
+void replace_tokenizer(checkpoint::Checkpoint& checkpoint, const Options& options) {
+  if (options.tokenizer.empty()) return;
+  checkpoint::HfTokenizerFiles files;
+  if (std::filesystem::exists(std::filesystem::path(options.tokenizer) / "tokenizer.json")) {
+    files = checkpoint::read_hf_tokenizer(options.tokenizer);
+  } else {
+    checkpoint::Checkpoint other = checkpoint::open_checkpoint(options.tokenizer);
+    files = {.spec = std::move(other.tokenizer), .chat_template = std::move(other.chat_template)};
+  }
+  if (files.spec.vocab.empty()) {
+    throw LoadError("--tokenizer", "", "a folder or file that holds a tokenizer",
+                    options.tokenizer);
+  }
+  checkpoint.tokenizer = std::move(files.spec);
+  if (!files.chat_template.empty()) checkpoint.chat_template = std::move(files.chat_template);
+}
+
+void check_generation_config(const Options& options) {
+  if (options.generation_config == "auto" || options.generation_config == "vllm") return;
+  throw LoadError("--generation-config", "", "auto or vllm", options.generation_config);
+}
+
+}  // namespace
+
+Parts open_parts(const Options& options) {
+  check_generation_config(options);
+  checkpoint::Checkpoint checkpoint = checkpoint::open_checkpoint(options.model);
+  replace_tokenizer(checkpoint, options);
+  Parts parts;
+  auto ledger = std::make_unique<MemoryLedger>();
+  auto cpu = std::make_unique<CpuBackend>(cpu_options(options, ledger.get()));
+  parts.backend_name =
+      fmt::format("cpu/{}", backend::cpu::level_name(backend::cpu::chosen_level()));
+  const ModelPlan plan = plan_model(options, checkpoint, *cpu);
+
+  // The cheap parts first: a bad template or tokenizer need not wait for the weights.
+  const std::string chat_template = read_template(checkpoint, options);
+  if (!chat_template.empty()) {
+    parts.chat_template = std::make_unique<text::ChatTemplate>(
+        chat_template, options.chat_template.empty() ? checkpoint.source_path : "--chat-template");
+  }
+  if (!checkpoint.tokenizer.vocab.empty()) {
+    parts.tokenizer = std::make_unique<text::Tokenizer>(std::move(checkpoint.tokenizer));
+  }
+  if (options.generation_config == "auto") parts.generation = checkpoint.generation;
+  parts.scheduler = plan.scheduler;
+  parts.vocab_size = plan.vocab_size;
+  parts.memory = plan.memory;
+  parts.runner =
+      std::make_unique<LoadedRunner>(options, checkpoint, plan, std::move(ledger), std::move(cpu));
+  parts.config = std::move(checkpoint.config);
+  return parts;
+}
+
+MemoryReport count_memory(const Options& options) {
+  const checkpoint::Checkpoint checkpoint = checkpoint::open_checkpoint(options.model);
+  const CpuBackend cpu(cpu_options(options, nullptr));
+  return plan_model(options, checkpoint, cpu).memory;
+}
+
+}  // namespace quire::llm

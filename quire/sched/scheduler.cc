@@ -1,0 +1,152 @@
+#include "quire/sched/scheduler.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "quire/base/check.h"
+
+namespace quire::sched {
+
+Scheduler::Scheduler(const Options& options)
+    : options_((check_options(options), options)),
+      pool_({.num_blocks = options.num_blocks, .block_tokens = options.block_tokens}),
+      rows_(options.max_num_seqs),
+      writer_(options) {
+  QUIRE_CHECK(options.max_plans_in_flight == 1);
+  const auto rows = static_cast<size_t>(options.max_num_seqs);
+  running_.reserve(rows);
+  outcomes_.reserve(rows);
+  events_.reserve(rows);
+  ended_.reserve(rows);
+}
+
+std::optional<Error> Scheduler::add(Request request) {
+  if (auto error = refuse(request, options_)) return error;
+  auto group = std::make_unique<SequenceGroup>();
+  group->arrival = next_arrival_++;
+  group->priority = request.priority;
+  group->num_unended = request.n;
+  group->forked = request.n == 1;
+  group->choices.resize(static_cast<size_t>(request.n));
+  for (int32_t choice = 0; choice < request.n; ++choice) {
+    Sequence& sequence = group->choices[static_cast<size_t>(choice)];
+    sequence.id = {.request = request.id, .choice = choice};
+    sequence.group = group.get();
+    sequence.num_prompt = static_cast<int32_t>(request.prompt.size());
+    sequence.max_tokens = token_limit(request, options_);
+  }
+  Sequence& first = group->choices.front();
+  first.tokens = std::move(request.prompt);
+  first.state = SequenceState::kWaiting;
+  group->sampling = std::move(request.sampling);
+  num_unended_ += request.n;
+  waiting_.push_back(&first);
+  QUIRE_CHECK(groups_.emplace(request.id, std::move(group)).second);
+  return std::nullopt;
+}
+
+void Scheduler::cancel(RequestId request) {
+  const auto found = groups_.find(request);
+  if (found == groups_.end()) return;
+  for (Sequence& sequence : found->second->choices) {
+    switch (sequence.state) {
+      case SequenceState::kWaiting:
+        std::erase(waiting_, &sequence);
+        end(sequence);
+        break;
+      case SequenceState::kShared:
+        end(sequence);
+        break;
+      case SequenceState::kRunning:
+        sequence.state = SequenceState::kCancelled;
+        break;
+      case SequenceState::kCancelled:
+      case SequenceState::kEnded:
+        break;
+    }
+  }
+  if (!in_flight_) end_cancelled();
+  forget_ended();
+}
+
+std::span<const CommitEvent> Scheduler::commit(StepId step, std::span<const SampledToken> sampled) {
+  QUIRE_CHECK(in_flight_ && step == next_step_ - 1);
+  QUIRE_CHECK(static_cast<int32_t>(sampled.size()) == num_samples_);
+  in_flight_ = false;
+  events_.clear();
+  size_t next = 0;
+  for (const Outcome& outcome : outcomes_) {
+    const SampledToken* token = outcome.sampled ? &sampled[next++] : nullptr;
+    if (outcome.sequence->state == SequenceState::kCancelled) continue;
+    events_.push_back(take_in(*outcome.sequence, token));
+  }
+  end_cancelled();
+  forget_ended();
+  return events_;
+}
+
+CommitEvent Scheduler::take_in(Sequence& sequence, const SampledToken* sampled) {
+  CommitEvent event{.sequence = sequence.id};
+  if (sampled != nullptr) {
+    sequence.tokens.push_back(sampled->token);
+    event.token = sampled->token;
+    event.first_token = sequence.num_output() == 1;
+    if (sampled->stop) event.finish = FinishReason::kStop;
+  }
+  if (event.finish == FinishReason::kNone && !sequence.samples()) {
+    event.finish = FinishReason::kLength;
+  }
+  if (event.finish != FinishReason::kNone) end(sequence);
+  return event;
+}
+
+/// The sequence begins to hold a row that was reserved for it.
+void Scheduler::hold_row(Sequence& sequence) {
+  sequence.row = rows_.take();
+  sequence.state = SequenceState::kRunning;
+  sequence.tokens.reserve(static_cast<size_t>(sequence.max_tokens));
+  sequence.table.reserve(pool_.blocks_for(sequence.max_tokens));
+  running_.insert(
+      std::upper_bound(running_.begin(), running_.end(), &sequence,
+                       [](const Sequence* a, const Sequence* b) { return runs_before(*a, *b); }),
+      &sequence);
+  writer_.start(sequence);
+}
+
+/// The sequence gives its row and blocks back, and those set aside for its other choices.
+void Scheduler::let_go(Sequence& sequence) {
+  sequence.table.clear();
+  sequence.num_computed = 0;
+  rows_.give_up(std::exchange(sequence.row, kNoRow));
+  if (!sequence.group->forked) rows_.unreserve(sequence.group->n() - 1);
+}
+
+void Scheduler::end(Sequence& sequence) {
+  if (sequence.row != kNoRow) let_go(sequence);
+  sequence.state = SequenceState::kEnded;
+  --num_unended_;
+  if (--sequence.group->num_unended == 0) ended_.push_back(sequence.id.request);
+}
+
+/// Ends what was cancelled and drops all that ended from the running list.
+void Scheduler::end_cancelled() {
+  for (Sequence* sequence : running_) {
+    if (sequence->state == SequenceState::kCancelled) end(*sequence);
+  }
+  std::erase_if(running_, [](const Sequence* s) { return s->state == SequenceState::kEnded; });
+}
+
+void Scheduler::forget_ended() {
+  for (const RequestId request : ended_) groups_.erase(request);
+  ended_.clear();
+}
+
+std::vector<SequenceId> Scheduler::waiting() const {
+  std::vector<SequenceId> ids;
+  ids.reserve(waiting_.size());
+  for (const Sequence* sequence : waiting_) ids.push_back(sequence->id);
+  return ids;
+}
+
+}  // namespace quire::sched

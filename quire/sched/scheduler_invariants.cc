@@ -1,0 +1,73 @@
+// What must hold between the scheduler's lists, rows and blocks after every event.
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "quire/sched/scheduler.h"
+
+namespace quire::sched {
+namespace {
+
+std::string name(const Sequence& sequence) {
+  return fmt::format("{}.{}", sequence.id.request, sequence.id.choice);
+}
+
+/// What is wrong with one sequence taken alone.
+std::optional<std::string> check(const Sequence& s, const kv::BlockPool& pool) {
+  const bool runs = s.state == SequenceState::kRunning || s.state == SequenceState::kCancelled;
+  if (runs != (s.row != kNoRow)) return fmt::format("{}: row {}", name(s), s.row);
+  if (s.table.size() != (runs ? pool.blocks_for(s.num_computed) : 0)) {
+    return fmt::format("{}: {} blocks for {} computed tokens", name(s), s.table.size(),
+                       s.num_computed);
+  }
+  if (s.num_computed < 0 || s.num_computed > s.num_tokens() || s.num_tokens() > s.max_tokens) {
+    return fmt::format("{}: {} of {} tokens computed, {} at most", name(s), s.num_computed,
+                       s.num_tokens(), s.max_tokens);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> Scheduler::check_invariants() const {
+  if (auto wrong = pool_.check_invariants()) return wrong;
+  std::vector<int32_t> held(static_cast<size_t>(pool_.num_blocks()));
+  std::vector<int32_t> row_holders(static_cast<size_t>(options_.max_num_seqs));
+  size_t num_running = 0;
+  size_t num_waiting = 0;
+  int32_t num_unended = 0;
+  for (const auto& [id, group] : groups_) {
+    for (const Sequence& s : group->choices) {
+      if (s.state != SequenceState::kShared) {
+        if (auto wrong = check(s, pool_)) return wrong;
+      }
+      for (const kv::BlockId block : s.table.blocks()) ++held[static_cast<size_t>(block)];
+      if (s.row != kNoRow && ++row_holders[static_cast<size_t>(s.row)] > 1) {
+        return fmt::format("row {} is held twice", s.row);
+      }
+      num_running += s.row != kNoRow ? 1 : 0;
+      num_waiting += s.state == SequenceState::kWaiting ? 1 : 0;
+      num_unended += s.state != SequenceState::kEnded ? 1 : 0;
+    }
+  }
+  for (kv::BlockId block = 0; block < pool_.num_blocks(); ++block) {
+    const int32_t holders = held[static_cast<size_t>(block)];
+    if (holders != pool_.ref_count(block)) {
+      return fmt::format("block {} has {} references and {} holders", block, pool_.ref_count(block),
+                         holders);
+    }
+  }
+  if (num_running != running_.size() || num_waiting != waiting_.size() ||
+      num_unended != num_unended_) {
+    return fmt::format("{} run, {} wait, {} not ended; booked {}, {}, {}", num_running, num_waiting,
+                       num_unended, running_.size(), waiting_.size(), num_unended_);
+  }
+  const auto in_order = [](const Sequence* a, const Sequence* b) { return runs_before(*a, *b); };
+  if (!std::is_sorted(running_.begin(), running_.end(), in_order)) return "running is out of order";
+  if (!std::is_sorted(waiting_.begin(), waiting_.end(), in_order)) return "waiting is out of order";
+  return std::nullopt;
+}
+
+}  // namespace quire::sched

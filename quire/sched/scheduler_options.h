@@ -1,0 +1,38 @@
+// SchedulerOptions: the limits a scheduler works under, and which requests can never meet them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "quire/base/result.h"
+#include "quire/sched/request.h"
+
+namespace quire::sched {
+
+struct SchedulerOptions {
+  int32_t max_num_batched_tokens = 2048;     // T of a step at most
+  int32_t max_num_seqs = 256;                // rows held at most
+  int32_t max_model_len = 0;                 // prompt and output of one sequence at most
+  int32_t max_logits_rows = 256;             // R of a step at most
+  bool enable_chunked_prefill = true;        // off: the token budget never cuts a prompt
+  int32_t long_prefill_token_threshold = 0;  // chunk of one sequence at most; 0 = the budget alone
+  int32_t block_tokens = 16;
+  int32_t num_blocks = 0;
+  int32_t max_plans_in_flight = 1;  // more are reserved in the types, not built
+
+  /// Tokens whose K and V the whole pool holds.
+  int64_t pool_tokens() const { return int64_t{num_blocks} * block_tokens; }
+};
+
+/// Throws LoadError if a limit is not positive, or if without chunked prefill a prompt could exceed
+/// the token budget.
+void check_options(const SchedulerOptions& options);
+
+/// Why `request` could not finish even on an empty machine, or nothing. Messages about length name
+/// the limit, the prompt's tokens and the requested ones.
+std::optional<Error> refuse(const Request& request, const SchedulerOptions& options);
+
+/// Tokens, prompt and output, at which a choice of an accepted `request` ends.
+int32_t token_limit(const Request& request, const SchedulerOptions& options);
+
+}  // namespace quire::sched

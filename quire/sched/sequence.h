@@ -1,0 +1,67 @@
+// Sequence: one choice of a request on its way: its tokens, how many of them are in the KV cache,
+// and where.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "quire/kv/block_table.h"
+#include "quire/sched/batch_plan.h"
+#include "quire/sched/request.h"
+
+namespace quire::sched {
+
+inline constexpr RowId kNoRow = -1;
+struct SequenceGroup;
+
+enum class SequenceState : uint8_t {
+  kShared,     // a choice whose prompt is still being computed by choice 0
+  kWaiting,    // in the waiting queue: no row, no blocks
+  kRunning,    // holds a row, and blocks for all computed tokens
+  kCancelled,  // running in a step that is in flight; ends when that is committed
+  kEnded,
+};
+
+struct Sequence {
+  SequenceId id;
+  SequenceGroup* group = nullptr;
+  SequenceState state = SequenceState::kShared;
+  std::vector<int32_t> tokens;  // prompt, then output
+  int32_t num_prompt = 0;
+  int32_t num_computed =
+      0;                   // leading tokens whose K and V are stored, or will be by a planned step
+  int32_t max_tokens = 0;  // `tokens` never grows past this
+  kv::BlockTable table;    // blocks for exactly num_computed tokens
+  RowId row = kNoRow;
+
+  int32_t num_tokens() const { return static_cast<int32_t>(tokens.size()); }
+  int32_t num_output() const { return num_tokens() - num_prompt; }
+  int32_t num_uncomputed() const { return num_tokens() - num_computed; }
+  /// Whether a next token is wanted (not so for a request that only scores its prompt).
+  bool samples() const { return num_tokens() < max_tokens; }
+};
+
+/// The choices of one request. They share one computation of the prompt: choice 0 runs it, and the
+/// others start when it ends; from then on each is scheduled alone.
+struct SequenceGroup {
+  SamplingSpec sampling;
+  int64_t arrival = 0;
+  int32_t priority = 0;
+  int32_t num_unended = 0;
+  bool forked = false;  // the choices have parted: no row is reserved for them any more
+  /// The first prompt position whose log-probability has not been planned: each is reported once,
+  /// also where a preemption computes it again.
+  int32_t next_prompt_logprob = 1;
+  std::vector<Sequence> choices;  // n; never resized, since sequences are pointed to
+
+  int32_t n() const { return static_cast<int32_t>(choices.size()); }
+  bool wants_prompt_logprobs() const { return sampling.prompt_logprobs >= 0; }
+};
+
+/// First come, first served: whether `a` goes before `b`.
+inline bool runs_before(const Sequence& a, const Sequence& b) {
+  if (a.group->arrival != b.group->arrival) return a.group->arrival < b.group->arrival;
+  return a.id.choice < b.id.choice;
+}
+
+}  // namespace quire::sched

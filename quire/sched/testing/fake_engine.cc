@@ -1,0 +1,125 @@
+#include "quire/sched/testing/fake_engine.h"
+
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace quire::sched::testing {
+
+FakeEngine::FakeEngine(const SchedulerOptions& options)
+    : scheduler_(options),
+      model_({.num_blocks = options.num_blocks,
+              .block_tokens = options.block_tokens,
+              .max_num_seqs = options.max_num_seqs}),
+      checker_(options),
+      poisoned_(static_cast<size_t>(options.num_blocks)) {}
+
+std::optional<Error> FakeEngine::submit(const Request& request) {
+  if (auto error = scheduler_.add(request)) return error;
+  const int32_t limit = token_limit(request, scheduler_.options());
+  for (int32_t choice = 0; choice < request.n; ++choice) {
+    Choice& added = choices_[{request.id, choice}];
+    added.alone = output_alone(request, choice, limit);
+    num_tokens_ += static_cast<int64_t>(request.prompt.size() + added.alone.size());
+  }
+  if (request.sampling.prompt_logprobs >= 0) scorings_[request.id] = {.request = request};
+  after_event();
+  return std::nullopt;
+}
+
+void FakeEngine::cancel(RequestId request) {
+  scheduler_.cancel(request);
+  for (auto it = choices_.lower_bound({request, 0});
+       it != choices_.end() && it->first.request == request; ++it) {
+    if (it->second.live()) it->second.cancelled = true;
+  }
+  after_event();
+}
+
+const BatchPlan* FakeEngine::launch() {
+  plan_ = scheduler_.plan();
+  if (plan_ != nullptr) {
+    if (auto wrong = checker_.check(*plan_, scheduler_.pool())) fail(*wrong);
+    num_computed_ += static_cast<int64_t>(plan_->tokens.size());
+  }
+  after_event();
+  return plan_;
+}
+
+/// The model runs only now, so that blocks freed too early after launch() are poisoned by then.
+void FakeEngine::land() {
+  std::vector<FakeModel::PromptLogprob> reports;
+  const std::vector<SampledToken> sampled = model_.run(*plan_, reports);
+  if (model_.violation()) fail(*model_.violation());
+  checker_.sampled(*plan_, sampled);
+  for (const auto& report : reports) take_in(report);
+  for (const CommitEvent& event : scheduler_.commit(plan_->step, sampled)) take_in(event);
+  plan_ = nullptr;
+  after_event();
+}
+
+const BatchPlan* FakeEngine::step() {
+  const BatchPlan* plan = launch();
+  if (plan != nullptr) land();
+  return plan;
+}
+
+void FakeEngine::take_in(const CommitEvent& event) {
+  const auto name = fmt::format("{}.{}", event.sequence.request, event.sequence.choice);
+  const auto found = choices_.find(event.sequence);
+  if (found == choices_.end() || !found->second.live()) {
+    return fail(fmt::format("an event for {}, which has ended", name));
+  }
+  Choice& choice = found->second;
+  if (event.token >= 0) {
+    const size_t index = choice.output.size();
+    choice.output.push_back(event.token);
+    if (index >= choice.alone.size() || choice.alone[index] != event.token) {
+      return fail(fmt::format("token {} of {} differs from the run alone", index, name));
+    }
+    if (event.first_token != (index == 0)) fail(fmt::format("the first token of {}", name));
+  }
+  choice.finish = event.finish;
+  const bool complete = choice.output.size() == choice.alone.size();
+  if (complete != (event.finish != FinishReason::kNone)) {
+    fail(fmt::format("{} has {} of {} tokens at its end", name, choice.output.size(),
+                     choice.alone.size()));
+  }
+  const auto scoring = scorings_.find(event.sequence.request);
+  if (scoring != scorings_.end() &&
+      scoring->second.next_position !=
+          static_cast<int32_t>(scoring->second.request.prompt.size())) {
+    fail(fmt::format("{} has tokens before its prompt is scored", name));
+  }
+}
+
+void FakeEngine::take_in(const FakeModel::PromptLogprob& report) {
+  const auto found = scorings_.find(report.sequence.request);
+  if (found == scorings_.end()) return fail("a prompt log-probability that nobody asked for");
+  Scoring& scoring = found->second;
+  const auto& prompt = scoring.request.prompt;
+  if (report.position != scoring.next_position++) return fail("prompt positions out of order");
+  FakeLogits alone;
+  for (int32_t i = 0; i < report.position; ++i) alone.feed(prompt[static_cast<size_t>(i)]);
+  if (report.target != prompt[static_cast<size_t>(report.position)] ||
+      report.logits != alone.logits) {
+    fail(fmt::format("prompt position {} differs from the run alone", report.position));
+  }
+}
+
+void FakeEngine::after_event() {
+  if (auto wrong = scheduler_.check_invariants()) fail(*wrong);
+  for (kv::BlockId block = 0; block < scheduler_.pool().num_blocks(); ++block) {
+    const bool is_free = scheduler_.pool().ref_count(block) == 0;
+    if (is_free && !poisoned_[static_cast<size_t>(block)]) model_.poison(block);
+    poisoned_[static_cast<size_t>(block)] = is_free;
+  }
+  if (scheduler_.idle() && scheduler_.pool().num_used() > 0) fail("blocks are held while idle");
+}
+
+void FakeEngine::fail(std::string what) {
+  if (!violation_) violation_ = std::move(what);
+}
+
+}  // namespace quire::sched::testing

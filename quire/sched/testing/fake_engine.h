@@ -1,0 +1,72 @@
+// FakeEngine: the step loop around a real Scheduler and a FakeModel, which checks after every event
+// that nothing is lost, shared wrongly or computed otherwise than alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "quire/sched/scheduler.h"
+#include "quire/sched/testing/fake_model.h"
+#include "quire/sched/testing/plan_checker.h"
+
+namespace quire::sched::testing {
+
+class FakeEngine {
+ public:
+  /// What has become of one choice.
+  struct Choice {
+    std::vector<int32_t> alone;  // its output computed alone
+    std::vector<int32_t> output;
+    FinishReason finish = FinishReason::kNone;
+    bool cancelled = false;
+    bool live() const { return finish == FinishReason::kNone && !cancelled; }
+  };
+
+  explicit FakeEngine(const SchedulerOptions& options);
+
+  std::optional<Error> submit(const Request& request);
+  void cancel(RequestId request);
+  /// Plans a step, which is then in flight. Null: nothing to run.
+  const BatchPlan* launch();
+  /// Runs and commits the step in flight.
+  void land();
+  /// launch() and, if there was something to run, land().
+  const BatchPlan* step();
+
+  const Scheduler& scheduler() const { return scheduler_; }
+  const std::map<SequenceId, Choice>& choices() const { return choices_; }
+  /// Tokens, prompt and output, of all choices submitted: within as many steps all must end.
+  int64_t num_tokens() const { return num_tokens_; }
+  /// Tokens run so far, repeated computations included.
+  int64_t num_computed() const { return num_computed_; }
+  /// The first thing that went wrong, or nothing.
+  const std::optional<std::string>& violation() const { return violation_; }
+
+ private:
+  struct Scoring {
+    Request request;
+    int32_t next_position = 1;
+  };
+
+  void take_in(const CommitEvent& event);
+  void take_in(const FakeModel::PromptLogprob& report);
+  void after_event();
+  void fail(std::string what);
+
+  Scheduler scheduler_;
+  FakeModel model_;
+  PlanChecker checker_;
+  const BatchPlan* plan_ = nullptr;  // in flight
+  std::map<SequenceId, Choice> choices_;
+  std::map<RequestId, Scoring> scorings_;  // requests for prompt log-probabilities
+  std::vector<bool> poisoned_;             // by block
+  int64_t num_tokens_ = 0;
+  int64_t num_computed_ = 0;
+  std::optional<std::string> violation_;
+};
+
+}  // namespace quire::sched::testing

@@ -1,0 +1,133 @@
+#include "quire/sched/testing/fake_model.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <fmt/format.h>
+
+namespace quire::sched::testing {
+namespace {
+
+/// The finalizer of splitmix64 over a running value (Steele, Lea, Flood 2014).
+uint64_t mix(uint64_t state, uint64_t value) {
+  uint64_t z = state + value + 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+bool is_stop(const SamplingSpec& sampling, int32_t token) {
+  const auto& stops = sampling.stop_token_ids;
+  return std::find(stops.begin(), stops.end(), token) != stops.end();
+}
+
+}  // namespace
+
+void FakeLogits::feed(int32_t token) {
+  hidden = mix(hidden, static_cast<uint64_t>(token));
+  logits = mix(logits, hidden);
+}
+
+int32_t fake_sample(uint64_t logits, const SamplingSpec& sampling, int32_t choice,
+                    int32_t position) {
+  const uint64_t key =
+      mix(mix(sampling.seed, static_cast<uint64_t>(choice)), static_cast<uint64_t>(position));
+  return static_cast<int32_t>(mix(logits, key) % kFakeVocab);
+}
+
+std::vector<int32_t> output_alone(const Request& request, int32_t choice, int32_t token_limit) {
+  FakeLogits state;
+  for (const int32_t token : request.prompt) state.feed(token);
+  std::vector<int32_t> output;
+  for (auto position = static_cast<int32_t>(request.prompt.size()); position < token_limit;
+       ++position) {
+    output.push_back(fake_sample(state.logits, request.sampling, choice, position));
+    if (is_stop(request.sampling, output.back())) break;
+    state.feed(output.back());
+  }
+  return output;
+}
+
+FakeModel::FakeModel(const Options& options)
+    : options_(options),
+      slots_(static_cast<size_t>(options.num_blocks) * static_cast<size_t>(options.block_tokens)),
+      rows_(static_cast<size_t>(options.max_num_seqs)) {}
+
+void FakeModel::poison(kv::BlockId block) {
+  std::fill_n(slots_.begin() + int64_t{block} * options_.block_tokens, options_.block_tokens,
+              Slot{});
+}
+
+void FakeModel::store_tokens(const BatchPlan& plan) {
+  const auto first_slot = [&](int32_t block) {
+    return slots_.begin() + int64_t{block} * options_.block_tokens;
+  };
+  for (const BlockOp& op : plan.block_ops) {
+    std::copy_n(first_slot(op.source), options_.block_tokens, first_slot(op.destination));
+  }
+  for (size_t t = 0; t < plan.tokens.size(); ++t) {
+    slots_[static_cast<size_t>(plan.groups[0].slots[t])] = {
+        .position = plan.positions[t], .token = plan.tokens[t], .hidden = 0};
+  }
+}
+
+const FakeModel::Slot& FakeModel::read(std::span<const int32_t> table, int32_t position) {
+  const int32_t block = table[static_cast<size_t>(position / options_.block_tokens)];
+  const int32_t slot = block * options_.block_tokens + position % options_.block_tokens;
+  const Slot& found = slots_[static_cast<size_t>(slot)];
+  if (found.position != position && !violation_) {
+    violation_ = fmt::format("slot {} was read for position {} and holds {}", slot, position,
+                             found.position);
+  }
+  return found;
+}
+
+/// Layer 1 of the row's tokens from the tokens read back, then layer 2 from the hidden values read
+/// back: those of earlier steps are not computed again, as in a model.
+void FakeModel::run_row(const BatchPlan& plan, size_t row_index) {
+  const PlanRow& row = plan.rows[row_index];
+  const GroupPlan& group = plan.groups[0];
+  const auto width = static_cast<size_t>(group.table_width);
+  const auto table = std::span(group.block_table).subspan(row_index * width, width);
+  const int32_t begin = row.context_len - row.num_tokens;
+  FakeLogits layer1;
+  for (int32_t position = 0; position < row.context_len; ++position) {
+    layer1.feed(read(table, position).token);
+    if (position < begin) continue;
+    const auto t = static_cast<size_t>(row.query_start + position - begin);
+    slots_[static_cast<size_t>(group.slots[t])].hidden = layer1.hidden;
+  }
+  uint64_t logits = 0;
+  for (int32_t position = 0; position < row.context_len; ++position) {
+    logits = mix(logits, read(table, position).hidden);
+    if (position < begin) continue;
+    token_logits_[static_cast<size_t>(row.query_start + position - begin)] = logits;
+  }
+}
+
+std::vector<SampledToken> FakeModel::run(const BatchPlan& plan,
+                                         std::vector<PromptLogprob>& prompt_logprobs) {
+  for (const RowId row : plan.finished) rows_[static_cast<size_t>(row)] = {};
+  for (const RowStart& start : plan.started) {
+    rows_[static_cast<size_t>(start.row)] = {start.sequence, start.sampling};
+  }
+  store_tokens(plan);
+  token_logits_.assign(plan.tokens.size(), 0);
+  for (size_t row = 0; row < plan.rows.size(); ++row) run_row(plan, row);
+  std::vector<SampledToken> sampled;
+  for (const LogitsUse& use : plan.uses) {
+    const Row& row = rows_[static_cast<size_t>(use.row)];
+    const auto token_index =
+        static_cast<size_t>(plan.logits_rows[static_cast<size_t>(use.logits_index)]);
+    const uint64_t logits = token_logits_[token_index];
+    if (use.kind == LogitsUse::Kind::kPromptLogprob) {
+      prompt_logprobs.push_back({row.sequence, use.position, use.target, logits});
+    } else {
+      const int32_t token = fake_sample(logits, row.sampling, row.sequence.choice, use.position);
+      sampled.push_back({.token = token, .stop = is_stop(row.sampling, token)});
+    }
+  }
+  return sampled;
+}
+
+}  // namespace quire::sched::testing

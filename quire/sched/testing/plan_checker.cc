@@ -1,0 +1,209 @@
+#include "quire/sched/testing/plan_checker.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+
+#include <fmt/format.h>
+
+namespace quire::sched::testing {
+namespace {
+
+/// How many hold the blocks of `sequence` from this step on: choice 0, when it completes the
+/// prompt, shares them with the choices that start on it.
+int32_t holders_of(const BatchPlan& plan, SequenceId sequence) {
+  const auto shares = [&](const RowStart& start) {
+    return start.sequence.request == sequence.request && start.sequence.choice > 0 &&
+           start.output.empty();
+  };
+  if (sequence.choice > 0) return 1;
+  return 1 + static_cast<int32_t>(std::count_if(plan.started.begin(), plan.started.end(), shares));
+}
+
+}  // namespace
+
+PlanChecker::PlanChecker(const SchedulerOptions& options)
+    : options_(options),
+      rows_(static_cast<size_t>(options.max_num_seqs)),
+      slot_steps_(static_cast<size_t>(options.pool_tokens()), -1) {}
+
+PlanChecker::Wrong PlanChecker::check(const BatchPlan& plan, const kv::BlockPool& pool) {
+  if (auto wrong = check_sizes(plan)) return wrong;
+  if (auto wrong = change_rows(plan)) return wrong;
+  if (auto wrong = check_uses(plan)) return wrong;
+  if (auto wrong = check_block_ops(plan, pool)) return wrong;
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    if (auto wrong = check_row(plan, i, pool)) return wrong;
+  }
+  return check_all_due_are_sampled(plan);
+}
+
+PlanChecker::Wrong PlanChecker::check_sizes(const BatchPlan& plan) const {
+  const auto num_tokens = plan.tokens.size();
+  if (plan.rows.empty() || num_tokens == 0) return "an empty step";
+  if (num_tokens > static_cast<size_t>(options_.max_num_batched_tokens)) return "too many tokens";
+  if (plan.logits_rows.size() > static_cast<size_t>(options_.max_logits_rows)) {
+    return "too many logits rows";
+  }
+  if (plan.positions.size() != num_tokens) return "positions and tokens differ in number";
+  if (plan.groups.size() != 1) return "one cache group expected";
+  const GroupPlan& group = plan.groups[0];
+  if (group.slots.size() != num_tokens) return "slots and tokens differ in number";
+  if (group.block_table.size() != plan.rows.size() * static_cast<size_t>(group.table_width)) {
+    return "the block table is not [rows][table_width]";
+  }
+  const PlanRow& last = plan.rows.back();
+  if (last.query_start + last.num_tokens != static_cast<int32_t>(num_tokens)) {
+    return "tokens behind the last row";
+  }
+  return std::nullopt;
+}
+
+PlanChecker::Wrong PlanChecker::change_rows(const BatchPlan& plan) {
+  for (const RowId id : plan.finished) {
+    Row& row = rows_[static_cast<size_t>(id)];
+    if (!row.held) return fmt::format("row {} finished without being held", id);
+    row = {};
+  }
+  for (const RowStart& start : plan.started) {
+    if (start.row < 0 || start.row >= options_.max_num_seqs) return "a row id out of range";
+    Row& row = rows_[static_cast<size_t>(start.row)];
+    if (row.held) return fmt::format("row {} started while held", start.row);
+    row.held = true;
+    row.sequence = start.sequence;
+    row.tokens = start.prompt;
+    row.tokens.insert(row.tokens.end(), start.output.begin(), start.output.end());
+    row.num_prompt = static_cast<int32_t>(start.prompt.size());
+    // Choice 0 has computed the prompt of a choice that starts without output.
+    if (start.sequence.choice > 0 && start.output.empty()) row.num_computed = row.num_prompt;
+  }
+  return std::nullopt;
+}
+
+PlanChecker::Wrong PlanChecker::check_row(const BatchPlan& plan, size_t index,
+                                          const kv::BlockPool& pool) {
+  const PlanRow& planned = plan.rows[index];
+  Row& row = rows_[static_cast<size_t>(planned.row)];
+  const int32_t start =
+      index == 0 ? 0 : plan.rows[index - 1].query_start + plan.rows[index - 1].num_tokens;
+  if (!row.held) return fmt::format("row {} runs without being held", planned.row);
+  if (planned.num_tokens < 1 || planned.query_start != start) return "rows do not cover the tokens";
+  const int32_t first = planned.context_len - planned.num_tokens;
+  if (first != row.num_computed) {
+    return fmt::format("row {} runs from position {} with {} computed", planned.row, first,
+                       row.num_computed);
+  }
+  if (planned.context_len > static_cast<int32_t>(row.tokens.size())) return "a token not yet known";
+  for (int32_t i = 0; i < planned.num_tokens; ++i) {
+    const size_t t = static_cast<size_t>(planned.query_start) + static_cast<size_t>(i);
+    const int32_t position = first + i;
+    if (plan.positions[t] != position) return "positions are not consecutive";
+    if (plan.tokens[t] != row.tokens[static_cast<size_t>(position)]) return "a token is wrong";
+    int64_t& step = slot_steps_[static_cast<size_t>(plan.groups[0].slots[t])];
+    if (step == plan.step) return fmt::format("slot {} is written twice", plan.groups[0].slots[t]);
+    step = plan.step;
+  }
+  row.num_computed = planned.context_len;
+  return check_blocks(plan, index, pool);
+}
+
+PlanChecker::Wrong PlanChecker::check_blocks(const BatchPlan& plan, size_t index,
+                                             const kv::BlockPool& pool) const {
+  const PlanRow& row = plan.rows[index];
+  const GroupPlan& group = plan.groups[0];
+  const auto width = static_cast<size_t>(group.table_width);
+  const auto table = std::span(group.block_table).subspan(index * width, width);
+  const auto num_blocks = static_cast<size_t>(pool.blocks_for(row.context_len));
+  if (num_blocks > width) return "a table narrower than its context";
+  for (size_t i = 0; i < width; ++i) {
+    if (i >= num_blocks && table[i] != kv::kNoBlock) return "an entry behind a table's end";
+    if (i < num_blocks && (table[i] < 0 || table[i] >= pool.num_blocks())) return "no such block";
+  }
+  const int32_t holders = holders_of(plan, rows_[static_cast<size_t>(row.row)].sequence);
+  for (int32_t i = 0; i < row.num_tokens; ++i) {
+    const int32_t position = row.context_len - row.num_tokens + i;
+    const int32_t block = table[static_cast<size_t>(position / options_.block_tokens)];
+    const int32_t slot = block * options_.block_tokens + position % options_.block_tokens;
+    const size_t t = static_cast<size_t>(row.query_start) + static_cast<size_t>(i);
+    if (group.slots[t] != slot) {
+      return fmt::format("position {} of row {} is not in its slot {}", position, row.row, slot);
+    }
+    if (pool.ref_count(block) > holders) {
+      return fmt::format("row {} writes into block {}, which has {} holders", row.row, block,
+                         pool.ref_count(block));
+    }
+  }
+  return std::nullopt;
+}
+
+PlanChecker::Wrong PlanChecker::check_uses(const BatchPlan& plan) const {
+  const auto& logits_rows = plan.logits_rows;
+  if (std::adjacent_find(logits_rows.begin(), logits_rows.end(), std::greater_equal<>()) !=
+      logits_rows.end()) {
+    return "logits rows are not ascending";
+  }
+  std::vector<int32_t> num_uses(logits_rows.size());
+  int32_t last_index = 0;
+  for (const LogitsUse& use : plan.uses) {
+    if (use.logits_index < last_index) return "uses are out of order";
+    last_index = use.logits_index;
+    const auto index = static_cast<size_t>(use.logits_index);
+    if (index >= logits_rows.size()) return "no such logits row";
+    ++num_uses[index];
+    const auto token = static_cast<size_t>(logits_rows[index]);
+    if (token >= plan.tokens.size()) return "a logits row behind the tokens";
+    if (plan.positions[token] + 1 != use.position) return "logits of another position";
+    const Row& row = rows_[static_cast<size_t>(use.row)];
+    if (!row.held) return fmt::format("row {} is sampled without being held", use.row);
+    const auto position = static_cast<size_t>(use.position);
+    if (use.kind == LogitsUse::Kind::kSample) {
+      if (position != row.tokens.size()) return "a sample for a token that is known";
+    } else if (position >= static_cast<size_t>(row.num_prompt) ||
+               row.tokens[position] != use.target) {
+      return "a prompt log-probability of another token";
+    }
+  }
+  if (std::count(num_uses.begin(), num_uses.end(), 0) > 0) return "a logits row without use";
+  return std::nullopt;
+}
+
+PlanChecker::Wrong PlanChecker::check_block_ops(const BatchPlan& plan,
+                                                const kv::BlockPool& pool) const {
+  for (const BlockOp& op : plan.block_ops) {
+    if (op.kind != BlockOp::Kind::kCopy || op.group != 0) return "an operation not built yet";
+    if (op.source == op.destination) return "a block is copied onto itself";
+    if (pool.ref_count(op.destination) != 1) return "a copy into a block that is not held by one";
+  }
+  return std::nullopt;
+}
+
+/// A row whose chunk reaches its last token must be sampled, and no other may be.
+PlanChecker::Wrong PlanChecker::check_all_due_are_sampled(const BatchPlan& plan) const {
+  std::vector<int32_t> num_samples(rows_.size());
+  for (const LogitsUse& use : plan.uses) {
+    if (use.kind == LogitsUse::Kind::kSample) ++num_samples[static_cast<size_t>(use.row)];
+  }
+  for (const PlanRow& planned : plan.rows) {
+    const Row& row = rows_[static_cast<size_t>(planned.row)];
+    const int32_t found = num_samples[static_cast<size_t>(planned.row)];
+    const bool complete = planned.context_len == static_cast<int32_t>(row.tokens.size());
+    // A request with max_tokens 0 completes its prompt without a sample.
+    if (found > 1 || (found == 1 && !complete)) {
+      return fmt::format("row {} is sampled {} times", planned.row, found);
+    }
+    if (complete && found == 0 && static_cast<int32_t>(row.tokens.size()) > row.num_prompt) {
+      return fmt::format("row {} is complete and not sampled", planned.row);
+    }
+  }
+  return std::nullopt;
+}
+
+void PlanChecker::sampled(const BatchPlan& plan, std::span<const SampledToken> tokens) {
+  size_t next = 0;
+  for (const LogitsUse& use : plan.uses) {
+    if (use.kind != LogitsUse::Kind::kSample) continue;
+    rows_[static_cast<size_t>(use.row)].tokens.push_back(tokens[next++].token);
+  }
+}
+
+}  // namespace quire::sched::testing

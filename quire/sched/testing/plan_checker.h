@@ -1,0 +1,49 @@
+// PlanChecker: whether a BatchPlan keeps every promise of its type, seen from the runner's side.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "quire/kv/block_pool.h"
+#include "quire/sched/batch_plan.h"
+#include "quire/sched/scheduler_options.h"
+
+namespace quire::sched::testing {
+
+class PlanChecker {
+ public:
+  explicit PlanChecker(const SchedulerOptions& options);
+
+  /// The first broken promise, or nothing. `pool` as it is just after plan(). Plans come in order.
+  std::optional<std::string> check(const BatchPlan& plan, const kv::BlockPool& pool);
+  /// What the step just checked has sampled.
+  void sampled(const BatchPlan& plan, std::span<const SampledToken> tokens);
+
+ private:
+  /// What a runner knows of a row.
+  struct Row {
+    bool held = false;
+    SequenceId sequence;
+    std::vector<int32_t> tokens;
+    int32_t num_prompt = 0;
+    int32_t num_computed = 0;
+  };
+  using Wrong = std::optional<std::string>;
+
+  Wrong check_sizes(const BatchPlan& plan) const;
+  Wrong change_rows(const BatchPlan& plan);
+  Wrong check_row(const BatchPlan& plan, size_t index, const kv::BlockPool& pool);
+  Wrong check_blocks(const BatchPlan& plan, size_t index, const kv::BlockPool& pool) const;
+  Wrong check_uses(const BatchPlan& plan) const;
+  Wrong check_block_ops(const BatchPlan& plan, const kv::BlockPool& pool) const;
+  Wrong check_all_due_are_sampled(const BatchPlan& plan) const;
+
+  SchedulerOptions options_;
+  std::vector<Row> rows_;            // by row id
+  std::vector<int64_t> slot_steps_;  // by slot: the last step that wrote it
+};
+
+}  // namespace quire::sched::testing

@@ -1,0 +1,255 @@
+#include "quire/sched/testing/trace.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "quire/sched/testing/fake_engine.h"
+
+namespace quire::sched::testing {
+namespace {
+
+using Words = std::vector<std::string>;
+using Wrong = std::optional<std::string>;
+
+Words split(std::string_view line) {
+  Words words;
+  line = line.substr(0, line.find('#'));
+  while (true) {
+    const size_t begin = line.find_first_not_of(" \t\r,");
+    if (begin == std::string_view::npos) return words;
+    line.remove_prefix(begin);
+    const size_t length = std::min(line.find_first_of(" \t\r,"), line.size());
+    words.emplace_back(line.substr(0, length));
+    line.remove_prefix(length);
+  }
+}
+
+std::optional<int32_t> number(std::string_view word) {
+  int32_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+Wrong compare(std::string_view what, const Words& expected, const Words& found) {
+  if (expected == found) return std::nullopt;
+  return fmt::format("expected {} [{}], found [{}]", what, fmt::join(expected, " "),
+                     fmt::join(found, " "));
+}
+
+class Interpreter {
+ public:
+  Wrong run(const Words& words);
+
+ private:
+  Wrong set_options(const Words& words);
+  Wrong submit(const Words& words);
+  Wrong steps(int32_t count);
+  Wrong run_all();
+  Wrong launch();
+  Wrong land();
+  Wrong expect(const Words& words);
+  Wrong check_list(const std::string& what, const Words& list) const;
+
+  FakeEngine& engine();
+  std::string name(SequenceId id) const;
+
+  SchedulerOptions options_{
+      .max_num_seqs = 4, .max_model_len = 4096, .max_logits_rows = 64, .num_blocks = 512};
+  std::unique_ptr<FakeEngine> engine_;
+  std::map<std::string, Request> requests_;
+  std::map<RequestId, std::string> names_;
+  std::map<RowId, SequenceId> row_holders_;
+  std::set<SequenceId> ended_;         // reported as finished
+  std::map<std::string, Words> last_;  // of the last step: ran, preempted, finished, copies, logits
+};
+
+FakeEngine& Interpreter::engine() {
+  if (!engine_) engine_ = std::make_unique<FakeEngine>(options_);
+  return *engine_;
+}
+
+std::string Interpreter::name(SequenceId id) const {
+  const std::string& request = names_.at(id.request);
+  if (requests_.at(request).n == 1) return request;
+  return fmt::format("{}.{}", request, id.choice);
+}
+
+Wrong Interpreter::set_options(const Words& words) {
+  if (engine_) return "options must come first";
+  const std::map<std::string_view, int32_t*> fields = {
+      {"blocks", &options_.num_blocks},
+      {"block_tokens", &options_.block_tokens},
+      {"budget", &options_.max_num_batched_tokens},
+      {"seqs", &options_.max_num_seqs},
+      {"context", &options_.max_model_len},
+      {"logits", &options_.max_logits_rows},
+      {"threshold", &options_.long_prefill_token_threshold},
+  };
+  for (size_t i = 1; i + 1 < words.size(); i += 2) {
+    const auto value = number(words[i + 1]);
+    const auto field = fields.find(words[i]);
+    if (value && field != fields.end()) {
+      *field->second = *value;
+    } else if (value && words[i] == "chunked") {
+      options_.enable_chunked_prefill = *value != 0;
+    } else {
+      return fmt::format("unknown option {} {}", words[i], words[i + 1]);
+    }
+  }
+  return std::nullopt;
+}
+
+Wrong Interpreter::submit(const Words& words) {
+  const auto length = words.size() > 2 ? number(words[2]) : std::nullopt;
+  if (!length) return "a name and a prompt length expected";
+  Request request;
+  request.id = static_cast<RequestId>(requests_.size());
+  const int32_t start = words[0] == "same" ? 0 : static_cast<int32_t>(request.id) + 1;
+  for (int32_t i = 0; i < *length; ++i) request.prompt.push_back((start * 31 + i * 7) % kFakeVocab);
+  bool refused = false;
+  for (size_t i = 3; i < words.size(); ++i) {
+    const auto value = i + 1 < words.size() ? number(words[i + 1]) : std::nullopt;
+    if (words[i] == "refused") {
+      refused = true;
+    } else if (words[i] == "logprobs") {
+      request.sampling.prompt_logprobs = 0;
+    } else if (words[i] == "max" && value) {
+      request.sampling.max_tokens = *value;
+      ++i;
+    } else if (words[i] == "n" && value) {
+      request.n = *value;
+      ++i;
+    } else {
+      return fmt::format("unknown word {}", words[i]);
+    }
+  }
+  requests_[words[1]] = request;
+  names_[request.id] = words[1];
+  const auto error = engine().submit(request);
+  if (error && !refused) return fmt::format("refused: {}", error->message);
+  if (!error && refused) return "accepted";
+  return std::nullopt;
+}
+
+Wrong Interpreter::launch() {
+  const BatchPlan* plan = engine().launch();
+  if (plan == nullptr) return "nothing to run";
+  last_.clear();
+  for (const RowId row : plan->finished) {
+    const SequenceId id = row_holders_.at(row);
+    const auto& choice = engine().choices().at(id);
+    if (choice.live()) last_["preempted"].push_back(name(id));
+  }
+  for (const RowStart& start : plan->started) row_holders_[start.row] = start.sequence;
+  for (const PlanRow& row : plan->rows) {
+    last_["expect"].push_back(fmt::format("{}:{}", name(row_holders_.at(row.row)), row.num_tokens));
+  }
+  for (const SequenceId& id : engine().scheduler().waiting()) last_["waiting"].push_back(name(id));
+  last_["copies"] = {fmt::format("{}", plan->block_ops.size())};
+  last_["logits"] = {fmt::format("{}", plan->logits_rows.size())};
+  return std::nullopt;
+}
+
+Wrong Interpreter::land() {
+  if (!engine().scheduler().in_flight()) return "no step is in flight";
+  engine().land();
+  for (const auto& [id, choice] : engine().choices()) {
+    if (choice.finish != FinishReason::kNone && ended_.insert(id).second) {
+      last_["finished"].push_back(name(id));
+    }
+  }
+  return std::nullopt;
+}
+
+Wrong Interpreter::steps(int32_t count) {
+  for (int32_t i = 0; i < count; ++i) {
+    if (auto wrong = launch()) return wrong;
+    if (auto wrong = land()) return wrong;
+  }
+  return std::nullopt;
+}
+
+Wrong Interpreter::run_all() {
+  int64_t num_steps = 0;
+  while (!engine().scheduler().idle() && !engine().violation()) {
+    if (++num_steps > engine().num_tokens()) return "more steps than there are tokens";
+    if (auto wrong = steps(1)) return wrong;
+  }
+  return std::nullopt;
+}
+
+Wrong Interpreter::check_list(const std::string& what, const Words& list) const {
+  const auto found = last_.find(what);
+  return compare(what, list, found == last_.end() ? Words{} : found->second);
+}
+
+/// `expect a:64 b:1 waiting c copies 1`: each list runs up to the next list's name.
+Wrong Interpreter::expect(const Words& words) {
+  static const std::set<std::string> kLists = {"expect",   "waiting", "preempted",
+                                               "finished", "copies",  "logits"};
+  for (size_t i = 0; i < words.size();) {
+    const std::string& what = words[i++];
+    Words list;
+    while (i < words.size() && kLists.count(words[i]) == 0) list.push_back(words[i++]);
+    if (auto wrong = check_list(what, list)) return wrong;
+  }
+  return std::nullopt;
+}
+
+Wrong Interpreter::run(const Words& words) {
+  const std::string& verb = words[0];
+  const std::string argument = words.size() > 1 ? words[1] : "";
+  Wrong wrong;
+  if (verb == "options") {
+    return set_options(words);
+  } else if (verb == "submit" || verb == "same") {
+    wrong = submit(words);
+  } else if (verb == "step") {
+    wrong = steps(number(argument).value_or(1));
+  } else if (verb == "launch") {
+    wrong = launch();
+  } else if (verb == "land") {
+    wrong = land();
+  } else if (verb == "run") {
+    wrong = run_all();
+  } else if (verb == "cancel") {
+    engine().cancel(requests_.at(argument).id);
+  } else if (verb == "idle") {
+    if (engine().launch() != nullptr) wrong = "there is something to run";
+  } else if (verb == "free") {
+    wrong =
+        compare("free", {argument}, {fmt::format("{}", engine().scheduler().pool().num_free())});
+  } else if (verb == "expect" || verb == "waiting" || verb == "preempted" || verb == "finished" ||
+             verb == "copies" || verb == "logits") {
+    wrong = expect(words);
+  } else {
+    wrong = fmt::format("unknown statement {}", verb);
+  }
+  return wrong ? wrong : engine().violation();
+}
+
+}  // namespace
+
+std::optional<std::string> run_trace(std::string_view text) {
+  Interpreter interpreter;
+  for (int line = 1; !text.empty(); ++line) {
+    const size_t length = std::min(text.find('\n'), text.size());
+    const Words words = split(text.substr(0, length));
+    text.remove_prefix(std::min(length + 1, text.size()));
+    if (words.empty()) continue;
+    if (auto wrong = interpreter.run(words)) return fmt::format("line {}: {}", line, *wrong);
+  }
+  return std::nullopt;
+}
+
+}  // namespace quire::sched::testing
