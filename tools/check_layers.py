@@ -27,7 +27,7 @@ ALLOWED = {
     "engine": ["base", "kv", "sched", "text", "runner"],
     "hub": ["base"],
     "llm": L7,
-    "server": ["base", "text", "sched", "engine", "llm"],
+    "server": ["base", "tensor", "checkpoint", "text", "sched", "runner", "engine", "llm"],
     "apps": L7 + ["llm", "server"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"quire/([^"]+)"')

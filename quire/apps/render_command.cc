@@ -18,8 +18,8 @@ Result<std::string> render_request(std::string_view json, const text::ChatTempla
   boost::json::parse_options options;
   options.max_depth = kMaxJsonDepth;
   boost::json::error_code code;
-  const boost::json::value request = boost::json::parse(
-      boost::json::string_view(json.data(), json.size()), code, {}, options);
+  const boost::json::value request =
+      boost::json::parse(boost::json::string_view(json.data(), json.size()), code, {}, options);
   if (code) return invalid("the request is no JSON: " + code.message());
   Result<text::Value::Dict> variables = llm::chat_variables(request, defaults);
   if (!variables) return variables.error();

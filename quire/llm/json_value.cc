@@ -32,9 +32,12 @@ Value to_dict(const boost::json::object& object) {
 
 Value to_value(const boost::json::value& json) {
   switch (json.kind()) {
-    case boost::json::kind::null: return {};
-    case boost::json::kind::bool_: return json.get_bool();
-    case boost::json::kind::int64: return int64_t{json.get_int64()};
+    case boost::json::kind::null:
+      return {};
+    case boost::json::kind::bool_:
+      return json.get_bool();
+    case boost::json::kind::int64:
+      return int64_t{json.get_int64()};
     case boost::json::kind::uint64: {
       const uint64_t number = json.get_uint64();
       if (number <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
@@ -42,7 +45,8 @@ Value to_value(const boost::json::value& json) {
       }
       return static_cast<double>(number);
     }
-    case boost::json::kind::double_: return json.get_double();
+    case boost::json::kind::double_:
+      return json.get_double();
     case boost::json::kind::string: {
       const auto& text = json.get_string();
       return std::string(text.data(), text.size());
@@ -53,7 +57,8 @@ Value to_value(const boost::json::value& json) {
       for (const auto& item : json.get_array()) list.push_back(to_value(item));
       return list;
     }
-    case boost::json::kind::object: return to_dict(json.get_object());
+    case boost::json::kind::object:
+      return to_dict(json.get_object());
   }
   return {};
 }

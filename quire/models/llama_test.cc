@@ -105,6 +105,7 @@ struct LlamaTest : ::testing::Test {
 TEST_F(LlamaTest, RecordsTheLayerAsTheArchitectureHasIt) {
   const Program program = record();
   std::vector<std::string> names;
+  names.reserve(program.ops.size());
   for (const backend::Op& op : program.ops) names.push_back(op.name);
   const std::vector<std::string> layer = {"input_layernorm.norm",
                                           "self_attn.q_proj",

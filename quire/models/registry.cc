@@ -41,6 +41,7 @@ void warn_of_unread(const WeightScope& root) {
 
 std::vector<std::string> known_architectures() {
   std::vector<std::string> names;
+  names.reserve(kArchitectures.size());
   for (const Architecture& architecture : kArchitectures) names.emplace_back(architecture.name);
   return names;
 }

@@ -30,6 +30,8 @@ struct HttpResponse {
   std::string body;
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers;
+  /// Streams only: written whenever nothing was for 15 s, so that proxies keep the connection.
+  std::string idle_bytes;
 };
 
 /// The way back to one client. All calls, and the callbacks given to it, run on the connection's

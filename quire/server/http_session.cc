@@ -23,6 +23,8 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
+// Proxies cut streams that are silent for a minute.
+constexpr std::chrono::seconds kIdleInterval{15};
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 HttpRequest to_request(http::request<http::string_body>&& message) {
@@ -148,6 +150,7 @@ asio::awaitable<void> HttpSession::exchange(HttpRequest request, bool keep_alive
   queue_.clear();
   queued_bytes_ = 0;
   disconnected_ = nullptr;
+  idle_bytes_.clear();
   streaming_ = answered_ = complete_ = false;
   keep_alive_ = keep_alive;
   busy_ = true;
@@ -164,11 +167,16 @@ asio::awaitable<void> HttpSession::write_response() {
   while (open_) {
     if (queue_.empty()) {
       if (complete_) co_return;
-      signal_.expires_at(asio::steady_timer::time_point::max());
-      co_await signal_.async_wait(kAwait);
+      if (idle_bytes_.empty()) {
+        signal_.expires_at(asio::steady_timer::time_point::max());
+      } else {
+        signal_.expires_after(kIdleInterval);
+      }
+      const auto [cancelled] = co_await signal_.async_wait(kAwait);
       if ((co_await asio::this_coro::cancellation_state).cancelled() !=
           asio::cancellation_type::none)
         co_return;
+      if (!cancelled && queue_.empty() && !complete_) write(idle_bytes_);
       continue;
     }
     std::string bytes = std::move(queue_.front());
@@ -238,6 +246,7 @@ void HttpSession::send(HttpResponse response) {
 void HttpSession::begin_stream(HttpResponse head) {
   QUIRE_CHECK(!answered_);
   answered_ = streaming_ = true;
+  idle_bytes_ = std::move(head.idle_bytes);
   if (context_->draining) keep_alive_ = false;
   std::string bytes = head_bytes(head, keep_alive_, true);
   queued_bytes_ += bytes.size();

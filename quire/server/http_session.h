@@ -67,6 +67,7 @@ class HttpSession : public ResponseWriter, public std::enable_shared_from_this<H
   std::deque<std::string> queue_;  // bytes ready for the wire
   size_t queued_bytes_ = 0;
   std::function<void()> disconnected_;
+  std::string idle_bytes_;
   bool open_ = true;
   bool busy_ = false;
   bool keep_alive_ = true;

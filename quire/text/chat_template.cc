@@ -16,9 +16,15 @@ constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 
 }  // namespace
 
-Value::Value(bool value) : kind_(Kind::kBool) { number_.boolean = value; }
-Value::Value(int64_t value) : kind_(Kind::kInt) { number_.integer = value; }
-Value::Value(double value) : kind_(Kind::kFloat) { number_.floating = value; }
+Value::Value(bool value) : kind_(Kind::kBool) {
+  number_.boolean = value;
+}
+Value::Value(int64_t value) : kind_(Kind::kInt) {
+  number_.integer = value;
+}
+Value::Value(double value) : kind_(Kind::kFloat) {
+  number_.floating = value;
+}
 Value::Value(std::string value)
     : kind_(Kind::kString), string_(std::make_shared<const std::string>(std::move(value))) {}
 Value::Value(const char* value) : Value(std::string(value)) {}

@@ -58,8 +58,9 @@ struct RenderBudget {
   int64_t max_output_bytes = int64_t{8} << 20;
   int64_t max_time_ms = 100;
   int32_t max_depth = 64;
-  /// What strftime_now takes for the present, in seconds since 1970; the system's clock when absent.
-  std::optional<int64_t> now_unix_s;
+  /// What strftime_now takes for the present, in seconds since 1970; the system's clock when
+  /// absent.
+  std::optional<int64_t> now_unix_s = {};
 };
 
 /// A parsed template; immutable, render() may be called from several threads at once.

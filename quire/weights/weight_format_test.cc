@@ -162,7 +162,7 @@ std::string load_error(const checkpoint::StoredTensor& tensor, RowOrder order = 
 }
 
 TEST(MakeWeightReader, RefusesWhatItCannotRead) {
-  const std::vector<std::byte> bytes(18 * 4);
+  const std::vector<std::byte> bytes(72);
   EXPECT_THAT(load_error(stored(DType::kI32, 2, 9, bytes)), HasSubstr("I32"));
   EXPECT_THAT(load_error(stored(DType::kQ4_0, 2, 33, bytes)), HasSubstr("blocks of 32"));
   EXPECT_THAT(load_error(stored(DType::kQ4_0, 5, 32, bytes)), HasSubstr("90 bytes"));

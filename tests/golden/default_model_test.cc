@@ -55,6 +55,7 @@ class TextGolden {
     double sum = 0;
     for (const float x : logits) sum += std::exp(double{x} - largest);
     std::vector<double> result;
+    result.reserve(logits.size());
     for (const float x : logits) result.push_back(double{x} - largest - std::log(sum));
     return result;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iterator>
@@ -33,6 +35,12 @@ std::string label_of(const Program& program, const Phase& phase) {
   return label;
 }
 
+/// QUIRE_TRACE in the environment: time every step and print the table at the end.
+bool trace_wanted() {
+  const char* value = std::getenv("QUIRE_TRACE");
+  return value != nullptr && *value != '\0' && *value != '0';
+}
+
 /// fn(i) for every i in [0, count) on all workers. What a call throws is thrown here, once all have
 /// stopped.
 void parallel_for(ThreadPool& pool, int64_t count, const std::function<void(int64_t)>& fn) {
@@ -56,7 +64,9 @@ CpuBackend::CpuBackend(Options options)
       kernels_(kernel_table(options_.level)),
       pool_({.num_threads = options_.num_threads, .cpus = options_.cpus}) {}
 
-CpuBackend::~CpuBackend() = default;
+CpuBackend::~CpuBackend() {
+  if (trace_wanted() && walker_ != nullptr) fmt::print(stderr, "{}", op_times_table());
+}
 
 std::string CpuBackend::unsupported(const Program& program, const Op& op) const {
   return why_unsupported(program, op, kernels_);
@@ -92,7 +102,7 @@ void CpuBackend::load(std::shared_ptr<const Program> program, std::span<const Kv
   slabs_.assign(slabs.begin(), slabs.end());
   arena_ = HugeBuffer(program_->arena_bytes, MemoryTag::kArena, options_.ledger);
   walker_ = std::make_unique<Walker>(program_, kernels_, slabs_, arena_.data(), pool_,
-                                     options_.ledger, options_.time_ops);
+                                     options_.ledger, options_.time_ops || trace_wanted());
   const TensorDecl& logits = program_->tensors[static_cast<size_t>(program_->logits)];
   logits_ = reinterpret_cast<const float*>(arena_.data() + logits.offset);
   logits_stride_ = logits.row_bytes / 4;

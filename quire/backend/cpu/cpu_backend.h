@@ -21,7 +21,7 @@ class CpuBackend : public Backend {
     std::vector<int> cpus;  // worker i is bound to cpus[i]; empty = unbound
     Level level = chosen_level();
     MemoryLedger* ledger = nullptr;  // may be null; must outlive the backend
-    bool time_ops = false;           // adds up where steps spend their time; see op_times()
+    bool time_ops = false;  // or QUIRE_TRACE=1:           // adds up where steps spend their time; see op_times()
   };
 
   explicit CpuBackend(Options options);

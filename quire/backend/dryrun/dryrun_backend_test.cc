@@ -101,7 +101,7 @@ TEST(DryRun, CountsAStepFromItsMeta) {
   const OpCost& q = named(costs, "q");
   EXPECT_EQ(q.operations, 2 * 21 * 64 * 64);
   EXPECT_EQ(q.weight_bytes, 64 * 64 / 2 + 64 * 2 * 4);
-  EXPECT_EQ(q.act_bytes, 21 * (row_bytes_of(TensorForm::kPreparedI8, 64, 32) + 64 * 4));
+  EXPECT_EQ(q.act_bytes, 21 * (row_bytes_of(TensorForm::kPreparedI8, 64, 32) + int64_t{64} * 4));
   EXPECT_EQ(named(costs, "head").operations, 2 * 2 * 160 * 64) << "R rows, not T";
   EXPECT_EQ(named(costs, "embed").weight_bytes, 21 * 64 * 2);
   EXPECT_EQ(named(costs, "store_kv").kv_bytes, 21 * 2 * 32 * 2);

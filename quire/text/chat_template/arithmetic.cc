@@ -19,8 +19,12 @@ constexpr std::string_view kSymbols[] = {"+", "-", "*", "/", "//", "%", "**"};
                                 type_name(right)));
 }
 
-[[noreturn]] void throw_overflow() { throw RenderError("integer beyond 64 bits"); }
-[[noreturn]] void throw_zero() { throw RenderError("division by zero"); }
+[[noreturn]] void throw_overflow() {
+  throw RenderError("integer beyond 64 bits");
+}
+[[noreturn]] void throw_zero() {
+  throw RenderError("division by zero");
+}
 
 int64_t floor_div(int64_t a, int64_t b) {
   if (b == 0) throw_zero();
@@ -102,9 +106,12 @@ Datum int_binary(BinaryOp op, int64_t a, int64_t b) {
     case BinaryOp::kMul:
       if (__builtin_mul_overflow(a, b, &result)) throw_overflow();
       return Datum::integer(result);
-    case BinaryOp::kDiv: return Datum::real(true_div(a, b));
-    case BinaryOp::kFloorDiv: return Datum::integer(floor_div(a, b));
-    case BinaryOp::kMod: return Datum::integer(floor_mod(a, b));
+    case BinaryOp::kDiv:
+      return Datum::real(true_div(a, b));
+    case BinaryOp::kFloorDiv:
+      return Datum::integer(floor_div(a, b));
+    case BinaryOp::kMod:
+      return Datum::integer(floor_mod(a, b));
     case BinaryOp::kPow:
       if (b < 0) return Datum::real(float_pow(static_cast<double>(a), static_cast<double>(b)));
       if (a == 0 || a == 1) return Datum::integer(b == 0 ? 1 : a);
@@ -116,15 +123,21 @@ Datum int_binary(BinaryOp op, int64_t a, int64_t b) {
 
 Datum float_binary(BinaryOp op, double a, double b) {
   switch (op) {
-    case BinaryOp::kAdd: return Datum::real(a + b);
-    case BinaryOp::kSub: return Datum::real(a - b);
-    case BinaryOp::kMul: return Datum::real(a * b);
+    case BinaryOp::kAdd:
+      return Datum::real(a + b);
+    case BinaryOp::kSub:
+      return Datum::real(a - b);
+    case BinaryOp::kMul:
+      return Datum::real(a * b);
     case BinaryOp::kDiv:
       if (b == 0) throw_zero();
       return Datum::real(a / b);
-    case BinaryOp::kFloorDiv: return Datum::real(float_floor_div(a, b));
-    case BinaryOp::kMod: return Datum::real(float_mod(a, b));
-    case BinaryOp::kPow: return Datum::real(float_pow(a, b));
+    case BinaryOp::kFloorDiv:
+      return Datum::real(float_floor_div(a, b));
+    case BinaryOp::kMod:
+      return Datum::real(float_mod(a, b));
+    case BinaryOp::kPow:
+      return Datum::real(float_pow(a, b));
   }
   return Datum::none();
 }
@@ -188,7 +201,9 @@ Datum repeat(Runtime& runtime, const Datum& sequence, int64_t count) {
   return sequence.is(Type::kList) ? runtime.list(std::move(out)) : runtime.tuple(std::move(out));
 }
 
-bool is_repeatable(const Datum& value) { return value.is_string() || value.is_sequence(); }
+bool is_repeatable(const Datum& value) {
+  return value.is_string() || value.is_sequence();
+}
 
 }  // namespace
 
@@ -207,7 +222,8 @@ Datum binary(Runtime& runtime, BinaryOp op, const Datum& left, const Datum& righ
     check_defined(left);
     check_defined(right);
     if (left.is_string()) {
-      throw RenderError(fmt::format("can only concatenate str (not \"{}\") to str", type_name(right)));
+      throw RenderError(
+          fmt::format("can only concatenate str (not \"{}\") to str", type_name(right)));
     }
   }
   if (op == BinaryOp::kMul) {

@@ -35,7 +35,8 @@ struct Scope {
   std::vector<SlotInit> slots;
 };
 
-/// A part of the template with slots of its own: the template, a macro, a call block, a block, a recursive loop.
+/// A part of the template with slots of its own: the template, a macro, a call block, a block, a
+/// recursive loop.
 struct FunctionInfo {
   uint32_t num_slots = 0;
 };
@@ -89,7 +90,8 @@ struct NameExpr : Expr {
   SlotRef slot;
 };
 
-/// A tuple or list display, or the parts of a `~`; of an `and`, `or` its two sides; of not, -, + its operand.
+/// A tuple or list display, or the parts of a `~`; of an `and`, `or` its two sides; of not, -, +
+/// its operand.
 struct ListExpr : Expr {
   using Expr::Expr;
   std::vector<ExprPtr> items;

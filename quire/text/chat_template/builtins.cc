@@ -23,8 +23,8 @@ Datum range(Runtime& runtime, const Arguments& arguments) {
   const int64_t stop = integer_or(one ? bound[0] : bound[1], 0);
   const int64_t step = integer_or(bound[2], 1);
   if (step == 0) throw RenderError("range() arg 3 must not be zero");
-  const __int128 distance = step > 0 ? static_cast<__int128>(stop) - start
-                                     : static_cast<__int128>(start) - stop;
+  const __int128 distance =
+      step > 0 ? static_cast<__int128>(stop) - start : static_cast<__int128>(start) - stop;
   const __int128 stride = step > 0 ? static_cast<__int128>(step) : -static_cast<__int128>(step);
   const __int128 length = distance <= 0 ? 0 : (distance - 1) / stride + 1;
   if (length > kMaxRange) {
@@ -66,18 +66,16 @@ Datum dict(Runtime& runtime, const Arguments& arguments) {
 }
 
 Datum make_namespace(Runtime& runtime, const Arguments& arguments) {
-  return Datum(
-      Type::kNamespace,
-      runtime.heap().make<NamespaceObject>(0, make_dict(runtime, arguments)).get());
+  return Datum(Type::kNamespace,
+               runtime.heap().make<NamespaceObject>(0, make_dict(runtime, arguments)).get());
 }
 
 Datum cycler(Runtime& runtime, const Arguments& arguments) {
   if (arguments.positional.empty()) throw RenderError("at least one item has to be provided");
-  return Datum(Type::kCycler,
-               runtime.heap()
-                   .make<CyclerObject>(arguments.positional.size() * sizeof(Datum),
-                                       arguments.positional)
-                   .get());
+  return Datum(Type::kCycler, runtime.heap()
+                                  .make<CyclerObject>(arguments.positional.size() * sizeof(Datum),
+                                                      arguments.positional)
+                                  .get());
 }
 
 Datum joiner(Runtime& runtime, const Arguments& arguments) {

@@ -1,4 +1,5 @@
-// Datum: one value during a rendering, a tagged 16-byte word; what is larger lives in a counted Object.
+// Datum: one value during a rendering, a tagged 16-byte word; what is larger lives in a counted
+// Object.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ enum class Type : uint8_t {
   kJoiner,
 };
 
-/// Something that lives in a Heap while references to it exist. Constants of a parsed template have no heap: they are
-/// owned by the template, shared between threads, and never counted.
+/// Something that lives in a Heap while references to it exist. Constants of a parsed template have
+/// no heap: they are owned by the template, shared between threads, and never counted.
 class Object {
  public:
   Object() = default;

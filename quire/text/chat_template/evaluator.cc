@@ -39,7 +39,8 @@ class FrameSwitch {
 
 }  // namespace
 
-/// The items of one run of a loop: those of the iterable that pass the loop's `if`, tested as they are asked for.
+/// The items of one run of a loop: those of the iterable that pass the loop's `if`, tested as they
+/// are asked for.
 class ForItems : public ItemSource {
  public:
   ForItems(Evaluator& evaluator, const ForStatement& node, const Datum& iterable)
@@ -92,10 +93,17 @@ void Evaluator::enter(const Scope& scope) {
     runtime_.meter().step();
     Datum& target = frame_->slots[init.slot];
     switch (init.from) {
-      case SlotInit::From::kParameter: break;
-      case SlotInit::From::kContext: target = load_from_context(init.name); break;
-      case SlotInit::From::kOuter: target = slot(init.outer); break;
-      case SlotInit::From::kUnset: target = Datum(); break;
+      case SlotInit::From::kParameter:
+        break;
+      case SlotInit::From::kContext:
+        target = load_from_context(init.name);
+        break;
+      case SlotInit::From::kOuter:
+        target = slot(init.outer);
+        break;
+      case SlotInit::From::kUnset:
+        target = Datum();
+        break;
     }
   }
 }
@@ -125,7 +133,9 @@ void Evaluator::check_namespaces(const Target& target) {
 
 void Evaluator::assign(const Target& target, const Datum& value) {
   switch (target.kind) {
-    case Target::Kind::kName: slot(target.slot) = value; break;
+    case Target::Kind::kName:
+      slot(target.slot) = value;
+      break;
     case Target::Kind::kNamespace:
       dict_set(runtime_, *namespace_of(target).attributes,
                runtime_.borrowed_string(target.attribute), value);
@@ -135,8 +145,8 @@ void Evaluator::assign(const Target& target, const Datum& value) {
       Datum item;
       for (const Target& part : target.parts) {
         if (!cursor.next(item)) {
-          throw RenderError(fmt::format("not enough values to unpack (expected {})",
-                                        target.parts.size()));
+          throw RenderError(
+              fmt::format("not enough values to unpack (expected {})", target.parts.size()));
         }
         assign(part, item);
       }
@@ -173,8 +183,10 @@ Evaluator::Flow Evaluator::run_statement(const Statement& statement) {
       }
       return Flow::kNext;
     }
-    case StatementKind::kIf: return run_if(static_cast<const IfStatement&>(statement));
-    case StatementKind::kFor: return run_for(static_cast<const ForStatement&>(statement));
+    case StatementKind::kIf:
+      return run_if(static_cast<const IfStatement&>(statement));
+    case StatementKind::kFor:
+      return run_for(static_cast<const ForStatement&>(statement));
     case StatementKind::kSet: {
       const auto& node = static_cast<const SetStatement&>(statement);
       check_namespaces(node.target);
@@ -185,9 +197,9 @@ Evaluator::Flow Evaluator::run_statement(const Statement& statement) {
       return run_set_block(static_cast<const SetBlockStatement&>(statement));
     case StatementKind::kMacro: {
       const auto& node = static_cast<const MacroStatement&>(statement);
-      assign(node.target,
-             Datum(Type::kMacro,
-                   runtime_.heap().make<MacroObject>(0, &node.callable, frame_).get()));
+      assign(
+          node.target,
+          Datum(Type::kMacro, runtime_.heap().make<MacroObject>(0, &node.callable, frame_).get()));
       return Flow::kNext;
     }
     case StatementKind::kCallBlock:
@@ -195,12 +207,15 @@ Evaluator::Flow Evaluator::run_statement(const Statement& statement) {
       return Flow::kNext;
     case StatementKind::kFilterBlock:
       return run_filter_block(static_cast<const FilterBlockStatement&>(statement));
-    case StatementKind::kWith: return run_with(static_cast<const WithStatement&>(statement));
+    case StatementKind::kWith:
+      return run_with(static_cast<const WithStatement&>(statement));
     case StatementKind::kBlock:
       run_block(static_cast<const BlockStatement&>(statement));
       return Flow::kNext;
-    case StatementKind::kBreak: return Flow::kBreak;
-    case StatementKind::kContinue: return Flow::kContinue;
+    case StatementKind::kBreak:
+      return Flow::kBreak;
+    case StatementKind::kContinue:
+      return Flow::kContinue;
   }
   return Flow::kNext;
 }
@@ -222,9 +237,9 @@ Evaluator::Flow Evaluator::run_for(const ForStatement& node) {
 std::string Evaluator::render_recursive(const ForStatement& node, const Datum& iterable,
                                         int32_t depth0, Ref<Activation> closure) {
   const DepthGuard guard(runtime_.meter());
-  const FrameSwitch frame(
-      frame_, runtime_.heap().make<Activation>(node.function.num_slots * sizeof(Datum),
-                                               node.function.num_slots, closure));
+  const FrameSwitch frame(frame_,
+                          runtime_.heap().make<Activation>(node.function.num_slots * sizeof(Datum),
+                                                           node.function.num_slots, closure));
   OutputBuffer buffer(runtime_.meter());
   const Redirect redirect(out_, buffer);
   run_loop(node, iterable, depth0, std::move(closure));
@@ -283,8 +298,8 @@ Evaluator::Flow Evaluator::run_filter_block(const FilterBlockStatement& node) {
     if (const Flow flow = run_body(node.body); flow != Flow::kNext) return flow;
   }
   const Datum text = runtime_.string(buffer.take());
-  out_->append(to_str(runtime_,
-                      evaluate_filter(static_cast<const FilterExpr&>(*node.filter), &text)));
+  out_->append(
+      to_str(runtime_, evaluate_filter(static_cast<const FilterExpr&>(*node.filter), &text)));
   leave(node.scope);
   return Flow::kNext;
 }

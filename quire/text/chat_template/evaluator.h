@@ -59,7 +59,6 @@ class Evaluator {
   /// The line of the statement being run, for messages.
   uint32_t line() const { return line_; }
 
-
  private:
   enum class Flow : uint8_t { kNext, kBreak, kContinue };
   friend class ForItems;

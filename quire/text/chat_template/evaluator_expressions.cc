@@ -11,11 +11,15 @@ Datum Evaluator::evaluate(const Expr& expression) {
   runtime_.meter().step();
   const LevelGuard guard(level_);
   switch (expression.kind) {
-    case ExprKind::kConstant: return static_cast<const ConstantExpr&>(expression).value;
-    case ExprKind::kName: return evaluate_name(static_cast<const NameExpr&>(expression));
+    case ExprKind::kConstant:
+      return static_cast<const ConstantExpr&>(expression).value;
+    case ExprKind::kName:
+      return evaluate_name(static_cast<const NameExpr&>(expression));
     case ExprKind::kTuple:
-    case ExprKind::kList: return evaluate_sequence(static_cast<const ListExpr&>(expression));
-    case ExprKind::kDict: return evaluate_dict(static_cast<const DictExpr&>(expression));
+    case ExprKind::kList:
+      return evaluate_sequence(static_cast<const ListExpr&>(expression));
+    case ExprKind::kDict:
+      return evaluate_dict(static_cast<const DictExpr&>(expression));
     case ExprKind::kAttribute: {
       const auto& node = static_cast<const AttributeExpr&>(expression);
       return get_attribute(runtime_, evaluate(*node.object), node.name);
@@ -25,7 +29,8 @@ Datum Evaluator::evaluate(const Expr& expression) {
       const Datum object = evaluate(*node.object);
       return get_item(runtime_, object, evaluate(*node.key));
     }
-    case ExprKind::kSlice: return evaluate_slice(static_cast<const SliceExpr&>(expression));
+    case ExprKind::kSlice:
+      return evaluate_slice(static_cast<const SliceExpr&>(expression));
     case ExprKind::kCall: {
       const auto& node = static_cast<const CallExpr&>(expression);
       const Datum callee = evaluate(*node.callee);
@@ -56,7 +61,8 @@ Datum Evaluator::evaluate(const Expr& expression) {
     }
     case ExprKind::kCompare:
       return Datum::boolean(evaluate_compare(static_cast<const CompareExpr&>(expression)));
-    case ExprKind::kConcat: return evaluate_concat(static_cast<const ListExpr&>(expression));
+    case ExprKind::kConcat:
+      return evaluate_concat(static_cast<const ListExpr&>(expression));
     case ExprKind::kConditional:
       return evaluate_conditional(static_cast<const ConditionalExpr&>(expression));
   }
@@ -160,7 +166,8 @@ Arguments Evaluator::evaluate_arguments(const CallArguments& arguments) {
     for (const auto& [key, value] : dict.as<DictObject>().entries) {
       if (!key.is_string()) throw RenderError("keywords must be strings");
       if (result.find(text_of(key)) != nullptr) {
-        throw RenderError(fmt::format("got multiple values for keyword argument '{}'", text_of(key)));
+        throw RenderError(
+            fmt::format("got multiple values for keyword argument '{}'", text_of(key)));
       }
       result.keyword.emplace_back(text_of(key), value);
     }
@@ -172,13 +179,16 @@ Arguments Evaluator::evaluate_arguments(const CallArguments& arguments) {
 Datum Evaluator::call(const Datum& callee, const Arguments& arguments) {
   check_defined(callee);
   switch (callee.type()) {
-    case Type::kBuiltin: return callee.as_builtin()->call(runtime_, arguments);
+    case Type::kBuiltin:
+      return callee.as_builtin()->call(runtime_, arguments);
     case Type::kMethod: {
       const auto& method = callee.as<MethodObject>();
       return method.method->call(runtime_, method.receiver, arguments);
     }
-    case Type::kMacro: return call_macro(callee.as<MacroObject>(), arguments);
-    case Type::kLoop: return call_loop(callee.as<LoopObject>(), arguments);
+    case Type::kMacro:
+      return call_macro(callee.as<MacroObject>(), arguments);
+    case Type::kLoop:
+      return call_loop(callee.as<LoopObject>(), arguments);
     case Type::kJoiner: {
       auto& joiner = callee.as<JoinerObject>();
       if (std::exchange(joiner.used, true)) return joiner.separator;
@@ -191,9 +201,8 @@ Datum Evaluator::call(const Datum& callee, const Arguments& arguments) {
 
 Datum Evaluator::call_macro(const MacroObject& macro, const Arguments& arguments) {
   const Callable& callable = *macro.callable;
-  const Ref<Activation> frame =
-      runtime_.heap().make<Activation>(callable.function.num_slots * sizeof(Datum),
-                                       callable.function.num_slots, macro.closure);
+  const Ref<Activation> frame = runtime_.heap().make<Activation>(
+      callable.function.num_slots * sizeof(Datum), callable.function.num_slots, macro.closure);
   bind_parameters(callable, arguments, *frame);
   return run_callable(callable, frame);
 }

@@ -36,8 +36,11 @@ void walk_slice(SliceExpr& node, const Visit& visit) {
 void walk(Expr* expression, const Visit& visit) {
   if (expression == nullptr) return;
   switch (expression->kind) {
-    case ExprKind::kConstant: break;
-    case ExprKind::kName: visit(static_cast<NameExpr&>(*expression)); break;
+    case ExprKind::kConstant:
+      break;
+    case ExprKind::kName:
+      visit(static_cast<NameExpr&>(*expression));
+      break;
     case ExprKind::kAttribute:
       walk(static_cast<AttributeExpr&>(*expression).object.get(), visit);
       break;
@@ -47,7 +50,9 @@ void walk(Expr* expression, const Visit& visit) {
       walk(node.key.get(), visit);
       break;
     }
-    case ExprKind::kSlice: walk_slice(static_cast<SliceExpr&>(*expression), visit); break;
+    case ExprKind::kSlice:
+      walk_slice(static_cast<SliceExpr&>(*expression), visit);
+      break;
     case ExprKind::kCall: {
       auto& node = static_cast<CallExpr&>(*expression);
       walk(node.callee.get(), visit);
@@ -85,7 +90,9 @@ void walk(Expr* expression, const Visit& visit) {
       walk(node.if_false.get(), visit);
       break;
     }
-    default: walk_collection(*expression, visit); break;
+    default:
+      walk_collection(*expression, visit);
+      break;
   }
 }
 
@@ -148,7 +155,8 @@ bool mentions(const Statement& statement, std::string_view name) {
              std::any_of(node.values.begin(), node.values.end(),
                          [&](const ExprPtr& value) { return mentions(value.get(), name); });
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 

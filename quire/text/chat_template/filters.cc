@@ -65,11 +65,11 @@ Datum dotted_attribute(Runtime& runtime, Datum item, const Datum& path) {
   while (true) {
     const size_t dot = rest.find('.');
     const std::string_view part = rest.substr(0, dot);
-    const bool number = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
-      return c >= '0' && c <= '9';
-    });
+    const bool number = !part.empty() && std::all_of(part.begin(), part.end(),
+                                                     [](char c) { return c >= '0' && c <= '9'; });
     int64_t index = 0;
-    if (number && std::from_chars(part.data(), part.data() + part.size(), index).ec == std::errc()) {
+    if (number &&
+        std::from_chars(part.data(), part.data() + part.size(), index).ec == std::errc()) {
       item = get_item(runtime, item, Datum::integer(index));
     } else {
       item = get_item(runtime, item, runtime.string(std::string(part)));

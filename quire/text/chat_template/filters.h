@@ -26,8 +26,8 @@ std::span<const Filter> number_filters();
 std::span<const Filter> sequence_filters();
 std::span<const Filter> selection_filters();
 
-/// Arguments matched to parameter names, as Python does for a function `name(parameters)`; those not given are null.
-/// Throws RenderError for one too many, an unknown name or a name given twice.
+/// Arguments matched to parameter names, as Python does for a function `name(parameters)`; those
+/// not given are null. Throws RenderError for one too many, an unknown name or a name given twice.
 std::vector<const Datum*> bind(std::string_view function, const Arguments& arguments,
                                std::initializer_list<std::string_view> parameters);
 

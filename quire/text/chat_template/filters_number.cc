@@ -58,12 +58,12 @@ Datum absolute(Runtime&, const Datum& input, const Arguments& arguments) {
 
 /// round(value, precision, 'ceil' or 'floor'): func(value * 10**precision) / 10**precision.
 Datum round_to_one_side(Runtime& runtime, const Datum& value, int64_t precision, bool up) {
-  const Datum power = binary(runtime, BinaryOp::kPow, Datum::integer(10), Datum::integer(precision));
+  const Datum power =
+      binary(runtime, BinaryOp::kPow, Datum::integer(10), Datum::integer(precision));
   const Datum scaled = binary(runtime, BinaryOp::kMul, value, power);
-  const Datum whole =
-      scaled.is_integral()
-          ? scaled
-          : truncated(up ? std::ceil(scaled.as_float()) : std::floor(scaled.as_float()));
+  const Datum whole = scaled.is_integral() ? scaled
+                                           : truncated(up ? std::ceil(scaled.as_float())
+                                                          : std::floor(scaled.as_float()));
   return binary(runtime, BinaryOp::kDiv, whole, power);
 }
 
@@ -77,8 +77,7 @@ Datum round_filter(Runtime& runtime, const Datum& input, const Arguments& argume
   }
   check_defined(input);
   if (!input.is_number()) {
-    throw RenderError(
-        fmt::format("type {} doesn't define __round__ method", type_name(input)));
+    throw RenderError(fmt::format("type {} doesn't define __round__ method", type_name(input)));
   }
   if (method != "common") return round_to_one_side(runtime, input, precision, method == "ceil");
   if (input.is_integral()) return Datum::integer(round_int(input.as_int(), precision));
@@ -120,12 +119,14 @@ Datum file_size(Runtime& runtime, const Datum& input, const Arguments& arguments
 }
 
 constexpr Filter kFilters[] = {
-    {"int", to_int},           {"float", to_float}, {"abs", absolute},
-    {"round", round_filter},   {"sum", sum},        {"filesizeformat", file_size},
+    {"int", to_int},         {"float", to_float}, {"abs", absolute},
+    {"round", round_filter}, {"sum", sum},        {"filesizeformat", file_size},
 };
 
 }  // namespace
 
-std::span<const Filter> number_filters() { return kFilters; }
+std::span<const Filter> number_filters() {
+  return kFilters;
+}
 
 }  // namespace quire::text::jinja

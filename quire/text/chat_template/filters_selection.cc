@@ -30,8 +30,7 @@ std::vector<Datum> map_attribute(Runtime& runtime, const Datum& input, const Arg
   std::vector<Datum> out;
   for (Datum& item : to_vector(runtime, input)) {
     Datum value = dotted_attribute(runtime, std::move(item), *bound[0]);
-    const bool use_default =
-        value.is_undefined() && bound[1] != nullptr && !bound[1]->is_none();
+    const bool use_default = value.is_undefined() && bound[1] != nullptr && !bound[1]->is_none();
     out.push_back(use_default ? *bound[1] : std::move(value));
   }
   return out;
@@ -111,9 +110,8 @@ Datum group_by(Runtime& runtime, const Datum& input, const Arguments& arguments)
     Datum key = truth_or(bound[2], false) ? shown : ignore_case(runtime, shown);
     entries.push_back({std::move(key), std::move(shown), std::move(item)});
   }
-  std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
-    return is_less(runtime, a.key, b.key);
-  });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [&](const Entry& a, const Entry& b) { return is_less(runtime, a.key, b.key); });
   std::vector<Datum> groups;
   for (size_t begin = 0; begin < entries.size();) {
     std::vector<Datum> members = {entries[begin].item};
@@ -153,6 +151,8 @@ constexpr Filter kFilters[] = {
 
 }  // namespace
 
-std::span<const Filter> selection_filters() { return kFilters; }
+std::span<const Filter> selection_filters() {
+  return kFilters;
+}
 
 }  // namespace quire::text::jinja

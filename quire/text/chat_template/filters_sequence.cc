@@ -57,15 +57,13 @@ void check_reversible(const Datum& input) {
 
 Datum last(Runtime& runtime, const Datum& input, const Arguments& arguments) {
   bind("last", arguments, {});
-  check_defined(input);
   check_reversible(input);
   if (input.is_string() || input.is_sequence()) {
     return length_of(input) == 0 ? runtime.undefined_hint("No last item, sequence was empty.")
                                  : get_item(runtime, input, Datum::integer(-1));
   }
   const std::vector<Datum> items = to_vector(runtime, input);
-  return items.empty() ? runtime.undefined_hint("No last item, sequence was empty.")
-                       : items.back();
+  return items.empty() ? runtime.undefined_hint("No last item, sequence was empty.") : items.back();
 }
 
 Datum list(Runtime& runtime, const Datum& input, const Arguments& arguments) {
@@ -93,7 +91,6 @@ Datum reverse(Runtime& runtime, const Datum& input, const Arguments& arguments) 
     return get_slice(runtime, input, Datum::none(), Datum::none(), Datum::integer(-1));
   }
   if (!is_iterable(input)) throw RenderError("argument must be iterable");
-  check_defined(input);
   std::vector<Datum> items = to_vector(runtime, input);
   std::reverse(items.begin(), items.end());
   if (input.is(Type::kIterator)) return runtime.list(std::move(items));
@@ -197,8 +194,8 @@ Datum extreme(Runtime& runtime, const Datum& input, const Arguments& arguments, 
   Datum best_key;
   for (Datum& item : to_vector(runtime, input)) {
     Datum key = item_key(runtime, item, bound[0], bound[1]);
-    if (best.is_missing() || (largest ? is_less(runtime, best_key, key)
-                                      : is_less(runtime, key, best_key))) {
+    if (best.is_missing() ||
+        (largest ? is_less(runtime, best_key, key) : is_less(runtime, key, best_key))) {
       best = std::move(item);
       best_key = std::move(key);
     }
@@ -270,15 +267,18 @@ Datum slice(Runtime& runtime, const Datum& input, const Arguments& arguments) {
 }
 
 constexpr Filter kFilters[] = {
-    {"length", length},  {"count", length},   {"default", default_filter}, {"d", default_filter},
-    {"join", join},      {"first", first},    {"last", last},              {"list", list},
-    {"items", items},    {"reverse", reverse}, {"sort", sort},             {"dictsort", dict_sort},
-    {"unique", unique},  {"min", minimum},    {"max", maximum},            {"batch", batch},
-    {"slice", slice},
+    {"length", length},    {"count", length}, {"default", default_filter},
+    {"d", default_filter}, {"join", join},    {"first", first},
+    {"last", last},        {"list", list},    {"items", items},
+    {"reverse", reverse},  {"sort", sort},    {"dictsort", dict_sort},
+    {"unique", unique},    {"min", minimum},  {"max", maximum},
+    {"batch", batch},      {"slice", slice},
 };
 
 }  // namespace
 
-std::span<const Filter> sequence_filters() { return kFilters; }
+std::span<const Filter> sequence_filters() {
+  return kFilters;
+}
 
 }  // namespace quire::text::jinja

@@ -5,6 +5,7 @@
 #include "quire/text/chat_template/filters.h"
 #include "quire/text/chat_template/format.h"
 #include "quire/text/chat_template/json_dump.h"
+#include "quire/text/chat_template/operators.h"
 #include "quire/text/chat_template/sequence.h"
 #include "quire/text/chat_template/text_form.h"
 #include "quire/text/chat_template/text_split.h"
@@ -83,10 +84,8 @@ Datum replace(Runtime& runtime, const Datum& input, const Arguments& arguments) 
   const Datum text = as_string(runtime, input);
   const Datum from = as_string(runtime, *bound[0]);
   const Datum to = as_string(runtime, *bound[1]);
-  const int64_t count =
-      bound[2] == nullptr || bound[2]->is_none() ? -1 : integer_or(bound[2], -1);
-  return runtime.string(
-      replace_text(runtime, text_of(text), text_of(from), text_of(to), count));
+  const int64_t count = bound[2] == nullptr || bound[2]->is_none() ? -1 : integer_or(bound[2], -1);
+  return runtime.string(replace_text(runtime, text_of(text), text_of(from), text_of(to), count));
 }
 
 Datum string(Runtime& runtime, const Datum& input, const Arguments& arguments) {
@@ -147,20 +146,20 @@ Datum indent(Runtime& runtime, const Datum& input, const Arguments& arguments) {
 
 Datum truncate(Runtime& runtime, const Datum& input, const Arguments& arguments) {
   const auto bound = bind("truncate", arguments, {"length", "killwords", "end", "leeway"});
-  const std::string_view text = text_of(require_string(input, "truncate"));
   const int64_t length = integer_or(bound[0], 255);
-  const Datum end = bound[2] == nullptr ? runtime.borrowed_string("...")
-                                        : require_string(*bound[2], "truncate");
-  const int64_t leeway =
-      bound[3] == nullptr || bound[3]->is_none() ? 5 : integer_or(bound[3], 5);
+  const Datum end =
+      bound[2] == nullptr ? runtime.borrowed_string("...") : require_string(*bound[2], "truncate");
+  const int64_t leeway = bound[3] == nullptr || bound[3]->is_none() ? 5 : integer_or(bound[3], 5);
   const auto end_length = static_cast<int64_t>(string_length(end));
   if (length < end_length) {
     throw RenderError(fmt::format("expected length >= {}, got {}", end_length, length));
   }
   if (leeway < 0) throw RenderError(fmt::format("expected leeway >= 0, got {}", leeway));
-  const auto have = static_cast<int64_t>(string_length(input));
+  const int64_t have = length_of(input);
   if (have <= length || have - length <= leeway) return input;
-  std::string_view kept = text.substr(0, byte_offset(text, static_cast<size_t>(length - end_length)));
+  const std::string_view text = text_of(require_string(input, "truncate"));
+  std::string_view kept =
+      text.substr(0, byte_offset(text, static_cast<size_t>(length - end_length)));
   if (!truth_or(bound[1], false)) {
     const size_t space = kept.rfind(' ');
     if (space != std::string_view::npos) kept = kept.substr(0, space);
@@ -171,7 +170,8 @@ Datum truncate(Runtime& runtime, const Datum& input, const Arguments& arguments)
 Datum center(Runtime& runtime, const Datum& input, const Arguments& arguments) {
   const auto bound = bind("center", arguments, {"width"});
   const Datum text = as_string(runtime, input);
-  return runtime.string(pad_text(runtime, text, integer_or(bound[0], 80), U' ', Alignment::kCenter));
+  return runtime.string(
+      pad_text(runtime, text, integer_or(bound[0], 80), U' ', Alignment::kCenter));
 }
 
 Datum word_count(Runtime& runtime, const Datum& input, const Arguments& arguments) {
@@ -251,13 +251,8 @@ Datum format_filter(Runtime& runtime, const Datum& input, const Arguments& argum
 Datum to_json(Runtime& runtime, const Datum& input, const Arguments& arguments) {
   const auto bound =
       bind("tojson", arguments, {"ensure_ascii", "indent", "separators", "sort_keys"});
-  return runtime.string(dump_json(
-      runtime, input, json_options(runtime, bound[0], bound[1], bound[2], bound[3])));
-}
-
-Datum pretty(Runtime& runtime, const Datum& input, const Arguments& arguments) {
-  bind("pprint", arguments, {});
-  return runtime.string(to_repr(runtime, input));
+  return runtime.string(
+      dump_json(runtime, input, json_options(runtime, bound[0], bound[1], bound[2], bound[3])));
 }
 
 constexpr Filter kFilters[] = {
@@ -279,11 +274,12 @@ constexpr Filter kFilters[] = {
     {"urlencode", url_encode},
     {"format", format_filter},
     {"tojson", to_json},
-    {"pprint", pretty},
 };
 
 }  // namespace
 
-std::span<const Filter> text_filters() { return kFilters; }
+std::span<const Filter> text_filters() {
+  return kFilters;
+}
 
 }  // namespace quire::text::jinja

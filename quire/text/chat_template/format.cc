@@ -14,7 +14,9 @@ namespace {
 
 constexpr int64_t kMaxPrecision = 1000;
 
-bool is_align(char32_t c) { return c == '<' || c == '>' || c == '^' || c == '='; }
+bool is_align(char32_t c) {
+  return c == '<' || c == '>' || c == '^' || c == '=';
+}
 
 int64_t parse_count(std::string_view text, size_t& position) {
   int64_t value = 0;
@@ -39,17 +41,16 @@ std::string pad_number(Runtime& runtime, std::string sign, const std::string& di
     const Datum text = runtime.string(sign + digits);
     if (spec.align == '^') {  // format() puts the odd blank to the right
       const int64_t missing = spec.width - static_cast<int64_t>(string_length(text));
-      const Datum left = runtime.string(pad_text(
-          runtime, text, spec.width - (missing > 0 ? (missing + 1) / 2 : 0), spec.fill,
-          Alignment::kRight));
+      const Datum left =
+          runtime.string(pad_text(runtime, text, spec.width - (missing > 0 ? (missing + 1) / 2 : 0),
+                                  spec.fill, Alignment::kRight));
       return pad_text(runtime, left, spec.width, spec.fill, Alignment::kLeft);
     }
     return pad_text(runtime, text, spec.width, spec.fill, alignment);
   }
   const Datum text = runtime.string(digits);
-  return sign +
-         pad_text(runtime, text, spec.width - static_cast<int64_t>(sign.size()), spec.fill,
-                  Alignment::kRight);
+  return sign + pad_text(runtime, text, spec.width - static_cast<int64_t>(sign.size()), spec.fill,
+                         Alignment::kRight);
 }
 
 std::string sign_text(bool negative, char sign) {
@@ -88,15 +89,22 @@ std::string float_digits(double magnitude, const FormatSpec& spec) {
     return out;
   };
   switch (spec.type) {
-    case 'e': return printed(spec.alternate ? "%#.*e" : "%.*e", magnitude, precision);
-    case 'E': return printed(spec.alternate ? "%#.*E" : "%.*E", magnitude, precision);
+    case 'e':
+      return printed(spec.alternate ? "%#.*e" : "%.*e", magnitude, precision);
+    case 'E':
+      return printed(spec.alternate ? "%#.*E" : "%.*E", magnitude, precision);
     case 'f':
-    case 'F': return printed(spec.alternate ? "%#.*f" : "%.*f", magnitude, precision);
-    case 'G': return printed(spec.alternate ? "%#.*G" : "%.*G", magnitude, precision);
-    case '%': return printed("%.*f", magnitude * 100, precision) + "%";
+    case 'F':
+      return printed(spec.alternate ? "%#.*f" : "%.*f", magnitude, precision);
+    case 'G':
+      return printed(spec.alternate ? "%#.*G" : "%.*G", magnitude, precision);
+    case '%':
+      return printed("%.*f", magnitude * 100, precision) + "%";
     case 'g':
-    case 'n': return printed(spec.alternate ? "%#.*g" : "%.*g", magnitude, precision);
-    default: break;
+    case 'n':
+      return printed(spec.alternate ? "%#.*g" : "%.*g", magnitude, precision);
+    default:
+      break;
   }
   if (spec.precision < 0) return float_repr(magnitude);
   std::string out = printed("%.*g", magnitude, precision);
@@ -118,15 +126,29 @@ std::string format_int(Runtime& runtime, int64_t value, const FormatSpec& spec) 
   std::string digits;
   std::string prefix;
   switch (spec.type) {
-    case 'b': digits = fmt::format("{:b}", magnitude); prefix = "0b"; break;
-    case 'o': digits = fmt::format("{:o}", magnitude); prefix = "0o"; break;
-    case 'x': digits = fmt::format("{:x}", magnitude); prefix = "0x"; break;
-    case 'X': digits = fmt::format("{:X}", magnitude); prefix = "0X"; break;
+    case 'b':
+      digits = fmt::format("{:b}", magnitude);
+      prefix = "0b";
+      break;
+    case 'o':
+      digits = fmt::format("{:o}", magnitude);
+      prefix = "0o";
+      break;
+    case 'x':
+      digits = fmt::format("{:x}", magnitude);
+      prefix = "0x";
+      break;
+    case 'X':
+      digits = fmt::format("{:X}", magnitude);
+      prefix = "0X";
+      break;
     case 'c':
       if (value < 0 || value > 0x10FFFF) throw RenderError("%c arg not in range(0x110000)");
       append_utf8(digits, static_cast<char32_t>(value));
       return pad_number(runtime, {}, digits, spec);
-    default: digits = fmt::format("{}", magnitude); break;
+    default:
+      digits = fmt::format("{}", magnitude);
+      break;
   }
   if (spec.precision >= 0) {  // of `%` formatting: at least so many digits
     if (spec.precision > kMaxPrecision) throw RenderError("format: precision too large");
@@ -178,17 +200,22 @@ FormatSpec parse_format_spec(std::string_view text) {
     ++position;
     return true;
   };
-  if (take('+')) spec.sign = '+';
-  else if (take(' ')) spec.sign = ' ';
-  else take('-');
+  if (take('+'))
+    spec.sign = '+';
+  else if (take(' '))
+    spec.sign = ' ';
+  else
+    take('-');
   spec.alternate = take('#');
   if (take('0') && spec.align == 0) {
     spec.fill = U'0';
     spec.align = '=';
   }
   if (is_digit_at(text, position)) spec.width = parse_count(text, position);
-  if (take(',')) spec.grouping = ',';
-  else if (take('_')) spec.grouping = '_';
+  if (take(','))
+    spec.grouping = ',';
+  else if (take('_'))
+    spec.grouping = '_';
   if (take('.')) {
     if (!is_digit_at(text, position)) throw RenderError("Format specifier missing precision");
     spec.precision = parse_count(text, position);
@@ -201,7 +228,8 @@ FormatSpec parse_format_spec(std::string_view text) {
 std::string format_value(Runtime& runtime, const Datum& value, const FormatSpec& spec) {
   if (value.is_string()) {
     if (spec.type != 0 && spec.type != 's') {
-      throw RenderError(fmt::format("Unknown format code '{}' for object of type 'str'", spec.type));
+      throw RenderError(
+          fmt::format("Unknown format code '{}' for object of type 'str'", spec.type));
     }
     if (spec.align == '=' && spec.fill != U'0') {
       throw RenderError("'=' alignment not allowed in string format specifier");
@@ -296,12 +324,18 @@ PercentFormatter::Placeholder PercentFormatter::parse() {
   if (current() == '(') result.keyed = keyed_value();
   while (true) {
     const char flag = current();
-    if (flag == '-') result.left = true;
-    else if (flag == '+') result.spec.sign = '+';
-    else if (flag == ' ') result.spec.sign = result.spec.sign == '+' ? '+' : ' ';
-    else if (flag == '#') result.spec.alternate = true;
-    else if (flag == '0') result.zero = true;
-    else break;
+    if (flag == '-')
+      result.left = true;
+    else if (flag == '+')
+      result.spec.sign = '+';
+    else if (flag == ' ')
+      result.spec.sign = result.spec.sign == '+' ? '+' : ' ';
+    else if (flag == '#')
+      result.spec.alternate = true;
+    else if (flag == '0')
+      result.zero = true;
+    else
+      break;
     ++position_;
   }
   bool negative = false;
@@ -343,8 +377,10 @@ std::string PercentFormatter::convert(const Placeholder& placeholder, const Datu
     case 'r':
     case 'a': {
       std::string shown;
-      if (spec.type == 's') append_str(runtime_, value, shown);
-      else append_repr(runtime_, value, shown);
+      if (spec.type == 's')
+        append_str(runtime_, value, shown);
+      else
+        append_repr(runtime_, value, shown);
       return format_text(runtime_, runtime_.string(std::move(shown)), spec);
     }
     case 'c':
@@ -371,7 +407,8 @@ std::string PercentFormatter::convert(const Placeholder& placeholder, const Datu
         spec.align = '=';
       }
       break;
-    default: throw RenderError(fmt::format("unsupported format character '{}'", spec.type));
+    default:
+      throw RenderError(fmt::format("unsupported format character '{}'", spec.type));
   }
   return convert_number(spec, value);
 }
@@ -390,11 +427,13 @@ std::string PercentFormatter::run() {
       out += '%';
       continue;
     }
-    out += convert(placeholder,
-                   placeholder.keyed.is_missing() ? next_value() : placeholder.keyed);
+    out += convert(placeholder, placeholder.keyed.is_missing() ? next_value() : placeholder.keyed);
   }
+  // Python lets whatever can be subscripted go unused, except tuples and strings.
+  const bool subscriptable = values_.is(Type::kDict) || values_.is(Type::kList) ||
+                             values_.is(Type::kRange) || values_.is_undefined();
   const bool all_used = values_.is(Type::kTuple) ? used_ == values_.as<ListObject>().items.size()
-                                                 : used_ > 0 || values_.is(Type::kDict);
+                                                 : used_ > 0 || subscriptable;
   if (!all_used) throw RenderError("not all arguments converted during string formatting");
   return out;
 }

@@ -24,7 +24,8 @@ class BraceFormatter {
   Datum first_value(std::string_view name);
   Datum positional(size_t index) const {
     if (index >= arguments_.positional.size()) {
-      throw RenderError(fmt::format("Replacement index {} out of range for positional args tuple", index));
+      throw RenderError(
+          fmt::format("Replacement index {} out of range for positional args tuple", index));
     }
     return arguments_.positional[index];
   }
@@ -37,8 +38,8 @@ class BraceFormatter {
 };
 
 bool parse_index(std::string_view text, int64_t& index) {
-  if (text.empty() || !std::all_of(text.begin(), text.end(),
-                                   [](char c) { return c >= '0' && c <= '9'; })) {
+  if (text.empty() ||
+      !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     return false;
   }
   return std::from_chars(text.data(), text.data() + text.size(), index).ec == std::errc();
@@ -67,14 +68,16 @@ Datum BraceFormatter::first_value(std::string_view name) {
   int64_t index = 0;
   if (name.empty()) {
     if (manual_) {
-      throw RenderError("cannot switch from manual field specification to automatic field numbering");
+      throw RenderError(
+          "cannot switch from manual field specification to automatic field numbering");
     }
     automatic_ = true;
     return positional(next_index_++);
   }
   if (parse_index(name, index)) {
     if (automatic_) {
-      throw RenderError("cannot switch from automatic field numbering to manual field specification");
+      throw RenderError(
+          "cannot switch from automatic field numbering to manual field specification");
     }
     manual_ = true;
     return positional(static_cast<size_t>(index));
@@ -98,9 +101,9 @@ Datum BraceFormatter::field_value(std::string_view name) {
       if (end == std::string_view::npos) throw RenderError("Missing ']' in format string");
       const std::string_view key = name.substr(position + 1, end - position - 1);
       int64_t index = 0;
-      value = get_item(runtime_, value,
-                       parse_index(key, index) ? Datum::integer(index)
-                                               : runtime_.string(std::string(key)));
+      value = get_item(
+          runtime_, value,
+          parse_index(key, index) ? Datum::integer(index) : runtime_.string(std::string(key)));
       position = end + 1;
     } else {
       throw RenderError("Only '.' or '[' may follow ']' in format field specifier");
@@ -125,11 +128,15 @@ std::string BraceFormatter::replace_field(std::string_view field, int depth) {
   if (rest.starts_with('!')) {
     if (rest.size() < 2) throw RenderError("unmatched '{' in format spec");
     const char conversion = rest[1];
-    if (conversion == 's') value = as_string(runtime_, value);
-    else if (conversion == 'r' || conversion == 'a') value = runtime_.string(to_repr(runtime_, value));
-    else throw RenderError(fmt::format("Unknown conversion specifier {}", conversion));
+    if (conversion == 's')
+      value = as_string(runtime_, value);
+    else if (conversion == 'r' || conversion == 'a')
+      value = runtime_.string(to_repr(runtime_, value));
+    else
+      throw RenderError(fmt::format("Unknown conversion specifier {}", conversion));
     rest.remove_prefix(2);
-    if (!rest.empty() && rest[0] != ':') throw RenderError("expected ':' after conversion specifier");
+    if (!rest.empty() && rest[0] != ':')
+      throw RenderError("expected ':' after conversion specifier");
   }
   const std::string spec = rest.empty() ? std::string() : run(rest.substr(1), depth + 1);
   if (spec.empty()) return to_str(runtime_, value);

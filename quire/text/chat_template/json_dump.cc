@@ -70,13 +70,27 @@ void JsonWriter::write_string(std::string_view text) {
     const size_t begin = position;
     const char32_t c = decode_utf8(text, position);
     switch (c) {
-      case '"': out_ += "\\\""; break;
-      case '\\': out_ += "\\\\"; break;
-      case '\n': out_ += "\\n"; break;
-      case '\r': out_ += "\\r"; break;
-      case '\t': out_ += "\\t"; break;
-      case '\b': out_ += "\\b"; break;
-      case '\f': out_ += "\\f"; break;
+      case '"':
+        out_ += "\\\"";
+        break;
+      case '\\':
+        out_ += "\\\\";
+        break;
+      case '\n':
+        out_ += "\\n";
+        break;
+      case '\r':
+        out_ += "\\r";
+        break;
+      case '\t':
+        out_ += "\\t";
+        break;
+      case '\b':
+        out_ += "\\b";
+        break;
+      case '\f':
+        out_ += "\\f";
+        break;
       default:
         if (c < 0x20 || (options_.ensure_ascii && c > 0x7E)) {
           write_escaped(c);
@@ -106,14 +120,24 @@ void JsonWriter::write_list(const std::vector<Datum>& items) {
 
 void JsonWriter::write_key(const Datum& key) {
   switch (key.type()) {
-    case Type::kString: write_string(text_of(key)); break;
-    case Type::kNone: out_ += "\"null\""; break;
-    case Type::kBool: out_ += key.as_bool() ? "\"true\"" : "\"false\""; break;
-    case Type::kInt: out_ += fmt::format("\"{}\"", key.as_int()); break;
-    case Type::kFloat: out_ += '"' + json_float(key.as_float()) + '"'; break;
+    case Type::kString:
+      write_string(text_of(key));
+      break;
+    case Type::kNone:
+      out_ += "\"null\"";
+      break;
+    case Type::kBool:
+      out_ += key.as_bool() ? "\"true\"" : "\"false\"";
+      break;
+    case Type::kInt:
+      out_ += fmt::format("\"{}\"", key.as_int());
+      break;
+    case Type::kFloat:
+      out_ += '"' + json_float(key.as_float()) + '"';
+      break;
     default:
-      throw RenderError(fmt::format("keys must be str, int, float, bool or None, not {}",
-                                    type_name(key)));
+      throw RenderError(
+          fmt::format("keys must be str, int, float, bool or None, not {}", type_name(key)));
   }
 }
 
@@ -149,11 +173,21 @@ void JsonWriter::write(const Datum& value) {
   runtime_.meter().step();
   runtime_.meter().require(out_.size());
   switch (value.type()) {
-    case Type::kNone: out_ += "null"; break;
-    case Type::kBool: out_ += value.as_bool() ? "true" : "false"; break;
-    case Type::kInt: out_ += std::to_string(value.as_int()); break;
-    case Type::kFloat: out_ += json_float(value.as_float()); break;
-    case Type::kString: write_string(text_of(value)); break;
+    case Type::kNone:
+      out_ += "null";
+      break;
+    case Type::kBool:
+      out_ += value.as_bool() ? "true" : "false";
+      break;
+    case Type::kInt:
+      out_ += std::to_string(value.as_int());
+      break;
+    case Type::kFloat:
+      out_ += json_float(value.as_float());
+      break;
+    case Type::kString:
+      write_string(text_of(value));
+      break;
     case Type::kList:
     case Type::kTuple: {
       const DepthGuard guard(runtime_.meter());

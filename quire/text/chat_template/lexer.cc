@@ -79,7 +79,8 @@ class Lexer {
     return from;
   }
   std::string_view trim_before_tag(std::string_view data, char sign, bool is_variable) const;
-  bool match_close(size_t at, std::string_view close, bool allow_plus, bool trim, size_t& end) const;
+  bool match_close(size_t at, std::string_view close, bool allow_plus, bool trim,
+                   size_t& end) const;
   bool match_raw(size_t& end) const;
   bool match_endraw(size_t at, char& sign, size_t& end) const;
   char sign_after_open(size_t open) const {
@@ -96,17 +97,20 @@ class Lexer {
   std::vector<LexedToken> tokens_;
 };
 
-/// What remains of the data before a tag: '-' takes all whitespace, lstrip_blocks the blanks of the tag's own line.
+/// What remains of the data before a tag: '-' takes all whitespace, lstrip_blocks the blanks of the
+/// tag's own line.
 std::string_view Lexer::trim_before_tag(std::string_view data, char sign, bool is_variable) const {
   if (sign == '-') return strip(data, StripSide::kRight);
   if (sign == '+' || is_variable) return data;
   const size_t newline = data.rfind('\n');
   const size_t line_begin = newline == std::string_view::npos ? 0 : newline + 1;
   if (line_begin == 0 && !line_starting_) return data;
-  return strip(data.substr(line_begin), StripSide::kBoth).empty() ? data.substr(0, line_begin) : data;
+  return strip(data.substr(line_begin), StripSide::kBoth).empty() ? data.substr(0, line_begin)
+                                                                  : data;
 }
 
-/// Matches a tag's end at `at`: `-` before it takes the whitespace after it, trim_blocks one newline.
+/// Matches a tag's end at `at`: `-` before it takes the whitespace after it, trim_blocks one
+/// newline.
 bool Lexer::match_close(size_t at, std::string_view close, bool allow_plus, bool trim,
                         size_t& end) const {
   const std::string_view rest = source_.substr(at);
@@ -200,7 +204,8 @@ void Lexer::lex_raw(uint32_t line) {
 
 bool Lexer::at_tag_end(bool is_block) {
   size_t end = 0;
-  if (!balance_.empty() || !match_close(position_, is_block ? "%}" : "}}", is_block, is_block, end)) {
+  if (!balance_.empty() ||
+      !match_close(position_, is_block ? "%}" : "}}", is_block, is_block, end)) {
     return false;
   }
   add(is_block ? Token::kBlockEnd : Token::kVariableEnd);
@@ -263,8 +268,7 @@ void Lexer::lex_string() {
     throw SyntaxError(line_, fmt::format("unexpected char {}: a string without an end", quote));
   }
   const uint32_t line = line_;
-  add(Token::kString).text =
-      unescape(source_.substr(position_ + 1, end - position_ - 1), line);
+  add(Token::kString).text = unescape(source_.substr(position_ + 1, end - position_ - 1), line);
   move_to(end + 1);
 }
 
@@ -278,25 +282,33 @@ void Lexer::lex_operator() {
   }
   size_t next = position_;
   decode_utf8(source_, next);
-  throw SyntaxError(line_, fmt::format("unexpected char '{}'",
-                                       source_.substr(position_, next - position_)));
+  throw SyntaxError(
+      line_, fmt::format("unexpected char '{}'", source_.substr(position_, next - position_)));
 }
 
 void Lexer::balance(std::string_view op) {
   switch (op[0]) {
-    case '(': balance_ += ')'; break;
-    case '[': balance_ += ']'; break;
-    case '{': balance_ += '}'; break;
+    case '(':
+      balance_ += ')';
+      break;
+    case '[':
+      balance_ += ']';
+      break;
+    case '{':
+      balance_ += '}';
+      break;
     case ')':
     case ']':
     case '}':
       if (balance_.empty()) throw SyntaxError(line_, fmt::format("unexpected '{}'", op));
       if (balance_.back() != op[0]) {
-        throw SyntaxError(line_, fmt::format("unexpected '{}', expected '{}'", op, balance_.back()));
+        throw SyntaxError(line_,
+                          fmt::format("unexpected '{}', expected '{}'", op, balance_.back()));
       }
       balance_.pop_back();
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -309,14 +321,22 @@ std::vector<LexedToken> lex(std::string_view source) {
 
 std::string describe(const LexedToken& token) {
   switch (token.kind) {
-    case Token::kData: return "template data";
-    case Token::kVariableBegin: return "begin of print statement";
-    case Token::kVariableEnd: return "end of print statement";
-    case Token::kBlockBegin: return "begin of statement block";
-    case Token::kBlockEnd: return "end of statement block";
-    case Token::kString: return fmt::format("string '{}'", token.text);
-    case Token::kEnd: return "end of template";
-    default: return fmt::format("'{}'", token.text);
+    case Token::kData:
+      return "template data";
+    case Token::kVariableBegin:
+      return "begin of print statement";
+    case Token::kVariableEnd:
+      return "end of print statement";
+    case Token::kBlockBegin:
+      return "begin of statement block";
+    case Token::kBlockEnd:
+      return "end of statement block";
+    case Token::kString:
+      return fmt::format("string '{}'", token.text);
+    case Token::kEnd:
+      return "end of template";
+    default:
+      return fmt::format("'{}'", token.text);
   }
 }
 

@@ -1,4 +1,5 @@
-// Lexer: cuts a template's source into data and the tokens inside its tags, with Jinja's whitespace control.
+// Lexer: cuts a template's source into data and the tokens inside its tags, with Jinja's whitespace
+// control.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ struct LexedToken {
   double floating = 0;
 };
 
-/// Lexes with trim_blocks, lstrip_blocks and without a trailing newline. Ends with a kEnd token. Throws SyntaxError.
+/// Lexes with trim_blocks, lstrip_blocks and without a trailing newline. Ends with a kEnd token.
+/// Throws SyntaxError.
 std::vector<LexedToken> lex(std::string_view source);
 
 /// How a message names the token.

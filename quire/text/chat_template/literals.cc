@@ -18,7 +18,9 @@ int digit_value(char c) {
   return 99;
 }
 
-bool is_digit_of(char c, int base) { return digit_value(c) < base; }
+bool is_digit_of(char c, int base) {
+  return digit_value(c) < base;
+}
 
 /// Past the digits at `at`, single underscores between them included.
 size_t skip_digits(std::string_view s, size_t at, int base) {
@@ -34,9 +36,12 @@ size_t skip_digits(std::string_view s, size_t at, int base) {
   return at;
 }
 
-bool is_digit_at(std::string_view s, size_t at) { return at < s.size() && is_digit_of(s[at], 10); }
+bool is_digit_at(std::string_view s, size_t at) {
+  return at < s.size() && is_digit_of(s[at], 10);
+}
 
-/// The end of the float at `begin`, or `begin` when there is none: digits with a fraction, an exponent, or both.
+/// The end of the float at `begin`, or `begin` when there is none: digits with a fraction, an
+/// exponent, or both.
 size_t float_end(std::string_view s, size_t begin) {
   if (!is_digit_at(s, begin) || (begin > 0 && s[begin - 1] == '.')) return begin;
   size_t end = skip_digits(s, begin, 10);
@@ -101,17 +106,26 @@ char32_t read_hex(std::string_view inside, size_t& position, size_t count, uint3
 
 char simple_escape(char c) {
   switch (c) {
-    case 'a': return '\a';
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    case 'v': return '\v';
+    case 'a':
+      return '\a';
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'v':
+      return '\v';
     case '\\':
     case '\'':
-    case '"': return c;
-    default: return 0;
+    case '"':
+      return c;
+    default:
+      return 0;
   }
 }
 

@@ -15,7 +15,24 @@ Datum bound_method(Runtime& runtime, const Datum& receiver, const Method* method
   return Datum(Type::kMethod, runtime.heap().make<MethodObject>(0, receiver, method).get());
 }
 
-bool is_private(std::string_view name) { return name.starts_with("__") && name.ends_with("__"); }
+/// The attributes Python's numbers have; complex parts and fractions.
+bool number_attribute(const Datum& number, std::string_view name, Datum& result) {
+  const bool integral = number.is_integral();
+  if (name == "real" || (integral && name == "numerator")) {
+    result = integral ? Datum::integer(number.as_int()) : number;
+  } else if (name == "imag") {
+    result = integral ? Datum::integer(0) : Datum::real(0.0);
+  } else if (integral && name == "denominator") {
+    result = Datum::integer(1);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool is_private(std::string_view name) {
+  return name.starts_with("__") && name.ends_with("__");
+}
 
 /// The attribute (not the item) `name`; false when there is none.
 bool find_attribute(Runtime& runtime, const Datum& object, std::string_view name, Datum& result) {
@@ -35,14 +52,15 @@ bool find_attribute(Runtime& runtime, const Datum& object, std::string_view name
     result = object.as<ListObject>().items[name == "grouper" ? 0 : 1];
     return true;
   }
+  if (object.is_number() && number_attribute(object, name, result)) return true;
   if (object.is(Type::kMacro)) return macro_attribute(runtime, object, name, result);
   if (const Method* method = find_method(object, name)) {
     result = bound_method(runtime, object, method);
     return true;
   }
   if (is_mutating_method(object, name) || is_private(name)) {
-    result = runtime.undefined_hint(fmt::format("access to attribute '{}' of '{}' object is unsafe.",
-                                                name, type_name(object)));
+    result = runtime.undefined_hint(
+        fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, type_name(object)));
     return true;
   }
   return false;
@@ -65,11 +83,18 @@ Datum code_point_at(Runtime& runtime, const Datum& string, int64_t index) {
 bool find_index(Runtime& runtime, const Datum& object, int64_t index, Datum& result) {
   int64_t length = 0;
   switch (object.type()) {
-    case Type::kString: length = static_cast<int64_t>(string_length(object)); break;
+    case Type::kString:
+      length = static_cast<int64_t>(string_length(object));
+      break;
     case Type::kList:
-    case Type::kTuple: length = static_cast<int64_t>(object.as<ListObject>().items.size()); break;
-    case Type::kRange: length = object.as<RangeObject>().length; break;
-    default: return false;
+    case Type::kTuple:
+      length = static_cast<int64_t>(object.as<ListObject>().items.size());
+      break;
+    case Type::kRange:
+      length = object.as<RangeObject>().length;
+      break;
+    default:
+      return false;
   }
   if (index < 0) index += length;
   if (index < 0 || index >= length) return false;
@@ -84,7 +109,9 @@ bool find_index(Runtime& runtime, const Datum& object, int64_t index, Datum& res
   return true;
 }
 
-bool is_unhashable(const Datum& key) { return key.is(Type::kList) || key.is(Type::kDict); }
+bool is_unhashable(const Datum& key) {
+  return key.is(Type::kList) || key.is(Type::kDict);
+}
 
 bool find_item(Runtime& runtime, const Datum& object, const Datum& key, Datum& result) {
   if (object.is(Type::kDict)) {
@@ -96,9 +123,10 @@ bool find_item(Runtime& runtime, const Datum& object, const Datum& key, Datum& r
   return key.is_integral() && find_index(runtime, object, key.as_int(), result);
 }
 
-/// First index, one past the last, step and number of items of a slice, as Python's slice.indices.
+/// A slice's indices, as Python's slice.indices gives them, and its number of items.
 struct SliceBounds {
   int64_t start;
+  int64_t stop;
   int64_t step;
   int64_t count;
 };
@@ -135,7 +163,7 @@ SliceBounds slice_bounds(const Datum& start, const Datum& stop, const Datum& ste
   const int64_t last = slice_index(stop, backwards ? -1 : length, length, backwards);
   const int64_t distance = backwards ? first - last : last - first;
   const int64_t stride = backwards ? -by : by;
-  return {first, by, distance <= 0 ? 0 : (distance - 1) / stride + 1};
+  return {first, last, by, distance <= 0 ? 0 : (distance - 1) / stride + 1};
 }
 
 Datum slice_string(Runtime& runtime, const Datum& string, const SliceBounds& bounds) {
@@ -206,24 +234,25 @@ Datum get_slice(Runtime& runtime, const Datum& object, const Datum& start, const
   check_defined(object);
   switch (object.type()) {
     case Type::kString:
-      return slice_string(runtime, object,
-                          slice_bounds(start, stop, step,
-                                       static_cast<int64_t>(string_length(object))));
+      return slice_string(
+          runtime, object,
+          slice_bounds(start, stop, step, static_cast<int64_t>(string_length(object))));
     case Type::kList:
     case Type::kTuple:
-      return slice_list(
-          runtime, object,
-          slice_bounds(start, stop, step,
-                       static_cast<int64_t>(object.as<ListObject>().items.size())));
+      return slice_list(runtime, object,
+                        slice_bounds(start, stop, step,
+                                     static_cast<int64_t>(object.as<ListObject>().items.size())));
     case Type::kRange: {
       const auto& range = object.as<RangeObject>();
       const SliceBounds bounds = slice_bounds(start, stop, step, range.length);
-      // Modulo 2^64: only the end of a range near the limits of int64 can wrap, and it is only ever shown.
+      // Modulo 2^64: only the end of a range near the limits of int64 can wrap, and it is only ever
+      // shown.
       const auto wrap = [](int64_t value) { return static_cast<uint64_t>(value); };
-      const int64_t by = bounds.count > 1 ? range.step * bounds.step : range.step;
-      const uint64_t first = wrap(range.start) + wrap(bounds.start) * wrap(range.step);
-      const uint64_t stop_at = first + wrap(bounds.count) * wrap(by);
-      return runtime.range(static_cast<int64_t>(first), static_cast<int64_t>(stop_at), by,
+      const auto item_at = [&](int64_t index) {
+        return static_cast<int64_t>(wrap(range.start) + wrap(index) * wrap(range.step));
+      };
+      return runtime.range(item_at(bounds.start), item_at(bounds.stop),
+                           static_cast<int64_t>(wrap(range.step) * wrap(bounds.step)),
                            bounds.count);
     }
     default:

@@ -34,7 +34,8 @@ void Meter::check() {
         fmt::format("the template needs more than its budget of {} operations", max_operations_));
   }
   if (thread_time_us() - start_us_ > max_time_ms_ * 1000) {
-    throw RenderError(fmt::format("the template needs more than its budget of {} ms", max_time_ms_));
+    throw RenderError(
+        fmt::format("the template needs more than its budget of {} ms", max_time_ms_));
   }
   next_check_ = std::min(operations_ + kCheckInterval, max_operations_ + 1);
 }
@@ -50,7 +51,8 @@ void Meter::throw_output() const {
 }
 
 void Meter::throw_depth() const {
-  throw RenderError(fmt::format("the template nests deeper than its budget of {} levels", max_depth_));
+  throw RenderError(
+      fmt::format("the template nests deeper than its budget of {} levels", max_depth_));
 }
 
 }  // namespace quire::text::jinja

@@ -1,4 +1,5 @@
-// Meter: counts what one rendering spends (operations, time, output, live memory, depth) and stops it at its budget.
+// Meter: counts what one rendering spends (operations, time, output, live memory, depth) and stops
+// it at its budget.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +18,15 @@ class Meter {
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  /// Charges `operations`; throws RenderError past the budget of operations or of time. Time is this thread's CPU time,
-  /// so a busy machine fails no request.
+  /// Charges `operations`; throws RenderError past the budget of operations or of time. Time is
+  /// this thread's CPU time, so a busy machine fails no request.
   void step(int64_t operations = 1) {
     operations_ += operations;
     if (operations_ >= next_check_) [[unlikely]]
       check();
   }
-  /// Charges work on `bytes` bytes of text: one operation for each 64.
-  void step_bytes(size_t bytes) { step(1 + static_cast<int64_t>(bytes / 64)); }
+  /// Charges work on `bytes` bytes of text: one operation for each 256.
+  void step_bytes(size_t bytes) { step(1 + static_cast<int64_t>(bytes / 256)); }
 
   /// Charges `bytes` of live memory, before they are allocated.
   void allocate(size_t bytes) {

@@ -13,10 +13,9 @@ namespace {
 // ---- dict
 
 Datum view_of(Runtime& runtime, const Datum& dict, DictViewObject::Part part) {
-  return Datum(Type::kDictView, runtime.heap()
-                                    .make<DictViewObject>(
-                                        0, Ref<DictObject>(&dict.as<DictObject>()), part)
-                                    .get());
+  return Datum(
+      Type::kDictView,
+      runtime.heap().make<DictViewObject>(0, Ref<DictObject>(&dict.as<DictObject>()), part).get());
 }
 
 Datum dict_items(Runtime& runtime, const Datum& self, const Arguments& arguments) {
@@ -65,7 +64,9 @@ Datum list_index(Runtime& runtime, const Datum& self, const Arguments& arguments
   if (bound[0] == nullptr) throw RenderError("index expected at least 1 argument, got 0");
   const auto& items = self.as<ListObject>().items;
   const auto size = static_cast<int64_t>(items.size());
-  const auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
+  const auto clamp = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+  };
   const int64_t stop = clamp(integer_or(bound[2], size));
   for (int64_t i = clamp(integer_or(bound[1], 0)); i < stop; ++i) {
     if (is_equal(runtime, items[static_cast<size_t>(i)], *bound[0])) return Datum::integer(i);
@@ -125,11 +126,16 @@ const Method* find_method(const Datum& object, std::string_view name) {
     case Type::kString:
       if (const Method* method = find_in(string_methods(), name)) return method;
       return find_in(string_class_methods(), name);
-    case Type::kDict: return find_in(kDictMethods, name);
-    case Type::kList: return find_in(kListMethods, name);
-    case Type::kTuple: return name == "copy" ? nullptr : find_in(kListMethods, name);
-    case Type::kCycler: return find_in(kCyclerMethods, name);
-    default: return nullptr;
+    case Type::kDict:
+      return find_in(kDictMethods, name);
+    case Type::kList:
+      return find_in(kListMethods, name);
+    case Type::kTuple:
+      return name == "copy" ? nullptr : find_in(kListMethods, name);
+    case Type::kCycler:
+      return find_in(kCyclerMethods, name);
+    default:
+      return nullptr;
   }
 }
 

@@ -35,12 +35,16 @@ int prefix_base(std::string_view digits) {
   if (digits.size() < 2 || digits[0] != '0') return 0;
   switch (digits[1]) {
     case 'x':
-    case 'X': return 16;
+    case 'X':
+      return 16;
     case 'o':
-    case 'O': return 8;
+    case 'O':
+      return 8;
     case 'b':
-    case 'B': return 2;
-    default: return 0;
+    case 'B':
+      return 2;
+    default:
+      return 0;
   }
 }
 

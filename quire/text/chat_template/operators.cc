@@ -70,17 +70,26 @@ bool is_true(const Datum& value) {
   switch (value.type()) {
     case Type::kMissing:
     case Type::kUndefined:
-    case Type::kNone: return false;
+    case Type::kNone:
+      return false;
     case Type::kBool:
-    case Type::kInt: return value.as_int() != 0;
-    case Type::kFloat: return value.as_float() != 0;
-    case Type::kString: return !text_of(value).empty();
+    case Type::kInt:
+      return value.as_int() != 0;
+    case Type::kFloat:
+      return value.as_float() != 0;
+    case Type::kString:
+      return !text_of(value).empty();
     case Type::kList:
-    case Type::kTuple: return !value.as<ListObject>().items.empty();
-    case Type::kDict: return !value.as<DictObject>().entries.empty();
-    case Type::kRange: return value.as<RangeObject>().length != 0;
-    case Type::kDictView: return !value.as<DictViewObject>().dict->entries.empty();
-    default: return true;
+    case Type::kTuple:
+      return !value.as<ListObject>().items.empty();
+    case Type::kDict:
+      return !value.as<DictObject>().entries.empty();
+    case Type::kRange:
+      return value.as<RangeObject>().length != 0;
+    case Type::kDictView:
+      return !value.as<DictViewObject>().dict->entries.empty();
+    default:
+      return true;
   }
 }
 
@@ -101,18 +110,20 @@ bool is_equal(Runtime& runtime, const Datum& left, const Datum& right) {
       const DepthGuard guard(runtime.meter());
       const auto& a = left.as<ListObject>().items;
       const auto& b = right.as<ListObject>().items;
-      return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                        [&](const Datum& x, const Datum& y) {
-                          return same_or_equal(runtime, x, y);
-                        });
+      return std::equal(
+          a.begin(), a.end(), b.begin(), b.end(),
+          [&](const Datum& x, const Datum& y) { return same_or_equal(runtime, x, y); });
     }
     case Type::kDict: {
       const DepthGuard guard(runtime.meter());
       return equal_dicts(runtime, left.as<DictObject>(), right.as<DictObject>());
     }
-    case Type::kRange: return equal_ranges(left.as<RangeObject>(), right.as<RangeObject>());
-    case Type::kUndefined: return true;
-    default: return left.same_as(right);
+    case Type::kRange:
+      return equal_ranges(left.as<RangeObject>(), right.as<RangeObject>());
+    case Type::kUndefined:
+      return true;
+    default:
+      return left.same_as(right);
   }
 }
 
@@ -133,8 +144,8 @@ bool contains(Runtime& runtime, const Datum& container, const Datum& item) {
   if (container.is_string()) {
     check_defined(item);
     if (!item.is_string()) {
-      throw RenderError(fmt::format("'in <string>' requires string as left operand, not {}",
-                                    type_name(item)));
+      throw RenderError(
+          fmt::format("'in <string>' requires string as left operand, not {}", type_name(item)));
     }
     charge_search(runtime, text_of(container), text_of(item));
     return text_of(container).find(text_of(item)) != std::string_view::npos;
@@ -154,26 +165,39 @@ bool contains(Runtime& runtime, const Datum& container, const Datum& item) {
 
 bool compare(Runtime& runtime, CompareOp op, const Datum& left, const Datum& right) {
   switch (op) {
-    case CompareOp::kEq: return is_equal(runtime, left, right);
-    case CompareOp::kNe: return !is_equal(runtime, left, right);
-    case CompareOp::kLt: return is_less(runtime, left, right);
-    case CompareOp::kLe: return is_less_or_equal(runtime, left, right);
-    case CompareOp::kGt: return is_less(runtime, right, left);
-    case CompareOp::kGe: return is_less_or_equal(runtime, right, left);
-    case CompareOp::kIn: return contains(runtime, right, left);
-    case CompareOp::kNotIn: return !contains(runtime, right, left);
+    case CompareOp::kEq:
+      return is_equal(runtime, left, right);
+    case CompareOp::kNe:
+      return !is_equal(runtime, left, right);
+    case CompareOp::kLt:
+      return is_less(runtime, left, right);
+    case CompareOp::kLe:
+      return is_less_or_equal(runtime, left, right);
+    case CompareOp::kGt:
+      return is_less(runtime, right, left);
+    case CompareOp::kGe:
+      return is_less_or_equal(runtime, right, left);
+    case CompareOp::kIn:
+      return contains(runtime, right, left);
+    case CompareOp::kNotIn:
+      return !contains(runtime, right, left);
   }
   return false;
 }
 
 int64_t length_of(const Datum& value) {
   switch (value.type()) {
-    case Type::kUndefined: return 0;
-    case Type::kString: return static_cast<int64_t>(string_length(value));
+    case Type::kUndefined:
+      return 0;
+    case Type::kString:
+      return static_cast<int64_t>(string_length(value));
     case Type::kList:
-    case Type::kTuple: return static_cast<int64_t>(value.as<ListObject>().items.size());
-    case Type::kDict: return static_cast<int64_t>(value.as<DictObject>().entries.size());
-    case Type::kRange: return value.as<RangeObject>().length;
+    case Type::kTuple:
+      return static_cast<int64_t>(value.as<ListObject>().items.size());
+    case Type::kDict:
+      return static_cast<int64_t>(value.as<DictObject>().entries.size());
+    case Type::kRange:
+      return value.as<RangeObject>().length;
     case Type::kDictView:
       return static_cast<int64_t>(value.as<DictViewObject>().dict->entries.size());
     default:

@@ -31,7 +31,8 @@ class StatementParser {
 
  private:
   Body parse_until(EndNames end_names);
-  /// From a tag's remaining `%}` to a tag that begins with one of `end_names`, which is the current token then.
+  /// From a tag's remaining `%}` to a tag that begins with one of `end_names`, which is the current
+  /// token then.
   Body parse_body(EndNames end_names);
   /// As parse_body with one end name, and takes that tag's name.
   Body parse_body_to(std::string_view end_name);
@@ -112,10 +113,14 @@ void StatementParser::parse_statement(Body& body) {
     StatementPtr (StatementParser::*parse)();
   };
   static constexpr Rule kRules[] = {
-      {"if", &StatementParser::parse_if},           {"for", &StatementParser::parse_for},
-      {"set", &StatementParser::parse_set},         {"macro", &StatementParser::parse_macro},
-      {"call", &StatementParser::parse_call_block}, {"generation", &StatementParser::parse_generation},
-      {"filter", &StatementParser::parse_filter_block}, {"with", &StatementParser::parse_with},
+      {"if", &StatementParser::parse_if},
+      {"for", &StatementParser::parse_for},
+      {"set", &StatementParser::parse_set},
+      {"macro", &StatementParser::parse_macro},
+      {"call", &StatementParser::parse_call_block},
+      {"generation", &StatementParser::parse_generation},
+      {"filter", &StatementParser::parse_filter_block},
+      {"with", &StatementParser::parse_with},
       {"block", &StatementParser::parse_block},
   };
   for (const Rule& rule : kRules) {

@@ -1,5 +1,5 @@
-// RenderError and SyntaxError: what stops a rendering or a parse; both stay inside the interpreter, ChatTemplate turns
-// them into Error and LoadError.
+// RenderError and SyntaxError: what stops a rendering or a parse; both stay inside the interpreter,
+// ChatTemplate turns them into Error and LoadError.
 #pragma once
 
 #include <cstdint>

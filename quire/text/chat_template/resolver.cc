@@ -73,7 +73,8 @@ struct Names {
     return init.slot;
   }
 
-  /// After an `if`: names first stored in one of its branches, from the mark on, may still be unset after it.
+  /// After an `if`: names first stored in one of its branches, from the mark on, may still be unset
+  /// after it.
   void stored_conditionally_since(size_t mark) {
     for (size_t i = mark; i < store_order.size(); ++i) {
       SlotInit& init = scope.slots[own[store_order[i]]];
@@ -98,7 +99,8 @@ class Resolver {
   }
 
  private:
-  // First pass over a scope: which names it reads and stores, in order. Inner scopes are not entered.
+  // First pass over a scope: which names it reads and stores, in order. Inner scopes are not
+  // entered.
   void collect(Names& names, const Body& body);
   void collect(Names& names, const Statement& statement);
   void collect_if(Names& names, const IfStatement& node);
@@ -139,7 +141,9 @@ void Resolver::collect_target(Names& names, const Target& target, bool is_parame
         names.store(target.name);
       }
       break;
-    case Target::Kind::kNamespace: names.load(target.name); break;
+    case Target::Kind::kNamespace:
+      names.load(target.name);
+      break;
     case Target::Kind::kTuple:
       for (const Target& part : target.parts) collect_target(names, part, is_parameter);
       break;
@@ -163,7 +167,9 @@ void Resolver::collect(Names& names, const Statement& statement) {
     case StatementKind::kOutput:
       collect(names, static_cast<const OutputStatement&>(statement).value.get());
       break;
-    case StatementKind::kIf: collect_if(names, static_cast<const IfStatement&>(statement)); break;
+    case StatementKind::kIf:
+      collect_if(names, static_cast<const IfStatement&>(statement));
+      break;
     case StatementKind::kFor:
       collect(names, static_cast<const ForStatement&>(statement).iterable.get());
       break;
@@ -193,7 +199,8 @@ void Resolver::collect(Names& names, const Statement& statement) {
     case StatementKind::kText:
     case StatementKind::kBlock:
     case StatementKind::kBreak:
-    case StatementKind::kContinue: break;
+    case StatementKind::kContinue:
+      break;
   }
 }
 
@@ -227,7 +234,9 @@ void Resolver::bind(Names& names, Statement& statement) {
       bind(names, node.otherwise);
       break;
     }
-    case StatementKind::kFor: bind_for(names, static_cast<ForStatement&>(statement)); break;
+    case StatementKind::kFor:
+      bind_for(names, static_cast<ForStatement&>(statement));
+      break;
     case StatementKind::kSet: {
       auto& node = static_cast<SetStatement&>(statement);
       bind(names, node.value.get());
@@ -257,7 +266,9 @@ void Resolver::bind(Names& names, Statement& statement) {
       bind_filtered(names, node.scope, node.filter.get(), node.body);
       break;
     }
-    case StatementKind::kWith: bind_with(names, static_cast<WithStatement&>(statement)); break;
+    case StatementKind::kWith:
+      bind_with(names, static_cast<WithStatement&>(statement));
+      break;
     case StatementKind::kBlock: {
       auto& node = static_cast<BlockStatement&>(statement);
       Names inner(node.scope, node.function, nullptr, true);
@@ -267,7 +278,8 @@ void Resolver::bind(Names& names, Statement& statement) {
     }
     case StatementKind::kText:
     case StatementKind::kBreak:
-    case StatementKind::kContinue: break;
+    case StatementKind::kContinue:
+      break;
   }
 }
 
@@ -338,6 +350,8 @@ void Resolver::bind_filtered(Names& names, Scope& scope, Expr* filter, Body& bod
 
 }  // namespace
 
-void resolve_names(TemplateTree& tree) { Resolver().run(tree); }
+void resolve_names(TemplateTree& tree) {
+  Resolver().run(tree);
+}
 
 }  // namespace quire::text::jinja

@@ -34,19 +34,32 @@ void add_to_index(Runtime& runtime, DictObject& dict, size_t position) {
 /// How messages of undefined attributes call `object`.
 std::string_view owner_name(const Datum& object) {
   switch (object.type()) {
-    case Type::kNone: return "None";
-    case Type::kBool: return "bool object";
-    case Type::kInt: return "int object";
-    case Type::kFloat: return "float object";
-    case Type::kString: return "str object";
-    case Type::kList: return "list object";
-    case Type::kTuple: return "tuple object";
-    case Type::kDict: return "dict object";
-    case Type::kNamespace: return "jinja2.utils.Namespace object";
-    case Type::kLoop: return "jinja2.runtime.LoopContext object";
-    case Type::kMacro: return "jinja2.runtime.Macro object";
-    case Type::kIterator: return "generator object";
-    default: return "object";
+    case Type::kNone:
+      return "None";
+    case Type::kBool:
+      return "bool object";
+    case Type::kInt:
+      return "int object";
+    case Type::kFloat:
+      return "float object";
+    case Type::kString:
+      return "str object";
+    case Type::kList:
+      return "list object";
+    case Type::kTuple:
+      return "tuple object";
+    case Type::kDict:
+      return "dict object";
+    case Type::kNamespace:
+      return "jinja2.utils.Namespace object";
+    case Type::kLoop:
+      return "jinja2.runtime.LoopContext object";
+    case Type::kMacro:
+      return "jinja2.runtime.Macro object";
+    case Type::kIterator:
+      return "generator object";
+    default:
+      return "object";
   }
 }
 
@@ -61,10 +74,14 @@ const Datum* Arguments::find(std::string_view name) const {
 
 std::string UndefinedObject::message() const {
   switch (why) {
-    case Why::kName: return fmt::format("'{}' is undefined", subject);
-    case Why::kAttribute: return fmt::format("'{}' has no attribute '{}'", owner, subject);
-    case Why::kElement: return fmt::format("{} has no element {}", owner, subject);
-    case Why::kHint: return subject;
+    case Why::kName:
+      return fmt::format("'{}' is undefined", subject);
+    case Why::kAttribute:
+      return fmt::format("'{}' has no attribute '{}'", owner, subject);
+    case Why::kElement:
+      return fmt::format("{} has no element {}", owner, subject);
+    case Why::kHint:
+      return subject;
   }
   return subject;
 }
@@ -97,11 +114,16 @@ Datum Runtime::range(int64_t start, int64_t stop, int64_t step, int64_t length) 
 Datum Runtime::from_value(const Value& value) {
   meter_.step();
   switch (value.kind()) {
-    case Value::Kind::kNone: return Datum::none();
-    case Value::Kind::kBool: return Datum::boolean(value.as_bool());
-    case Value::Kind::kInt: return Datum::integer(value.as_int());
-    case Value::Kind::kFloat: return Datum::real(value.as_float());
-    case Value::Kind::kString: return borrowed_string(value.as_string());
+    case Value::Kind::kNone:
+      return Datum::none();
+    case Value::Kind::kBool:
+      return Datum::boolean(value.as_bool());
+    case Value::Kind::kInt:
+      return Datum::integer(value.as_int());
+    case Value::Kind::kFloat:
+      return Datum::real(value.as_float());
+    case Value::Kind::kString:
+      return borrowed_string(value.as_string());
     case Value::Kind::kList: {
       const DepthGuard guard(meter_);
       meter_.require(value.as_list().size() * sizeof(Datum));
@@ -132,11 +154,10 @@ Datum Runtime::undefined_name(std::string_view name) {
 
 Datum Runtime::undefined_hint(std::string message) {
   const size_t bytes = message.size();
-  return Datum(Type::kUndefined,
-               heap_
-                   .make<UndefinedObject>(bytes, UndefinedObject::Why::kHint, std::move(message),
-                                          std::string_view())
-                   .get());
+  return Datum(Type::kUndefined, heap_
+                                     .make<UndefinedObject>(bytes, UndefinedObject::Why::kHint,
+                                                            std::move(message), std::string_view())
+                                     .get());
 }
 
 Datum Runtime::undefined_attribute(const Datum& object, std::string_view name) {
@@ -150,11 +171,11 @@ Datum Runtime::undefined_attribute(const Datum& object, std::string_view name) {
 Datum Runtime::undefined_member(const Datum& object, const Datum& key) {
   if (key.is_string()) return undefined_attribute(object, text_of(key));
   std::string shown = key.is_number() ? to_repr(*this, key) : std::string(type_name(key));
-  return Datum(Type::kUndefined, heap_
-                                     .make<UndefinedObject>(shown.size(),
-                                                            UndefinedObject::Why::kElement,
-                                                            std::move(shown), owner_name(object))
-                                     .get());
+  return Datum(Type::kUndefined,
+               heap_
+                   .make<UndefinedObject>(shown.size(), UndefinedObject::Why::kElement,
+                                          std::move(shown), owner_name(object))
+                   .get());
 }
 
 size_t string_length(const Datum& string) {
@@ -202,31 +223,52 @@ void dict_set(Runtime& runtime, DictObject& dict, Datum key, Datum value) {
 std::string_view type_name(const Datum& datum) {
   switch (datum.type()) {
     case Type::kMissing:
-    case Type::kUndefined: return "Undefined";
-    case Type::kNone: return "NoneType";
-    case Type::kBool: return "bool";
-    case Type::kInt: return "int";
-    case Type::kFloat: return "float";
-    case Type::kBuiltin: return "function";
-    case Type::kString: return is_markup(datum) ? "Markup" : "str";
-    case Type::kList: return "list";
-    case Type::kTuple: return "tuple";
-    case Type::kDict: return "dict";
-    case Type::kRange: return "range";
+    case Type::kUndefined:
+      return "Undefined";
+    case Type::kNone:
+      return "NoneType";
+    case Type::kBool:
+      return "bool";
+    case Type::kInt:
+      return "int";
+    case Type::kFloat:
+      return "float";
+    case Type::kBuiltin:
+      return "function";
+    case Type::kString:
+      return is_markup(datum) ? "Markup" : "str";
+    case Type::kList:
+      return "list";
+    case Type::kTuple:
+      return "tuple";
+    case Type::kDict:
+      return "dict";
+    case Type::kRange:
+      return "range";
     case Type::kDictView:
       switch (datum.as<DictViewObject>().part) {
-        case DictViewObject::Part::kKeys: return "dict_keys";
-        case DictViewObject::Part::kValues: return "dict_values";
-        case DictViewObject::Part::kItems: return "dict_items";
+        case DictViewObject::Part::kKeys:
+          return "dict_keys";
+        case DictViewObject::Part::kValues:
+          return "dict_values";
+        case DictViewObject::Part::kItems:
+          return "dict_items";
       }
       return "dict_items";
-    case Type::kIterator: return "generator";
-    case Type::kNamespace: return "Namespace";
-    case Type::kMacro: return "Macro";
-    case Type::kMethod: return "builtin_function_or_method";
-    case Type::kLoop: return "LoopContext";
-    case Type::kCycler: return "Cycler";
-    case Type::kJoiner: return "Joiner";
+    case Type::kIterator:
+      return "generator";
+    case Type::kNamespace:
+      return "Namespace";
+    case Type::kMacro:
+      return "Macro";
+    case Type::kMethod:
+      return "builtin_function_or_method";
+    case Type::kLoop:
+      return "LoopContext";
+    case Type::kCycler:
+      return "Cycler";
+    case Type::kJoiner:
+      return "Joiner";
   }
   return "object";
 }

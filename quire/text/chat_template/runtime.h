@@ -1,4 +1,5 @@
-// Runtime: what every operation of one rendering shares: the meter, the heap, and the making of values.
+// Runtime: what every operation of one rendering shares: the meter, the heap, and the making of
+// values.
 #pragma once
 
 #include <cstdint>
@@ -63,9 +64,13 @@ class Runtime {
   std::optional<int64_t> now_unix_s_;
 };
 
-inline std::string_view text_of(const Datum& string) { return string.as<StringObject>().text; }
+inline std::string_view text_of(const Datum& string) {
+  return string.as<StringObject>().text;
+}
 /// Of a string.
-inline bool is_markup(const Datum& string) { return string.as<StringObject>().markup; }
+inline bool is_markup(const Datum& string) {
+  return string.as<StringObject>().markup;
+}
 /// Code points of a string.
 size_t string_length(const Datum& string);
 

@@ -11,8 +11,12 @@ bool next_of_view(Runtime& runtime, const DictViewObject& view, size_t position,
   const auto& entries = view.dict->entries;
   if (position >= entries.size()) return false;
   switch (view.part) {
-    case DictViewObject::Part::kKeys: item = entries[position].first; break;
-    case DictViewObject::Part::kValues: item = entries[position].second; break;
+    case DictViewObject::Part::kKeys:
+      item = entries[position].first;
+      break;
+    case DictViewObject::Part::kValues:
+      item = entries[position].second;
+      break;
     case DictViewObject::Part::kItems:
       item = runtime.tuple({entries[position].first, entries[position].second});
       break;
@@ -31,8 +35,10 @@ bool is_iterable(const Datum& value) {
     case Type::kDict:
     case Type::kRange:
     case Type::kDictView:
-    case Type::kIterator: return true;
-    default: return false;
+    case Type::kIterator:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -81,7 +87,8 @@ bool Cursor::next(Datum& item) {
       item = iterator.items[iterator.next++];
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 

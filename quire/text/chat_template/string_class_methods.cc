@@ -73,16 +73,24 @@ Datum is_identifier(Runtime& runtime, const Datum& self, const Arguments& argume
 }
 
 constexpr Method kMethods[] = {
-    {"isalpha", all_of_class<is_alpha>},     {"isalnum", all_of_class<is_alnum>},
-    {"isdigit", all_of_class<is_digit>},     {"isdecimal", all_of_class<is_decimal>},
-    {"isnumeric", all_of_class<is_numeric>}, {"isspace", all_of_class<is_space>},
-    {"islower", all_of_case<true>},          {"isupper", all_of_case<false>},
-    {"istitle", is_title_text},              {"isascii", is_ascii_text},
-    {"isprintable", is_printable_text},      {"isidentifier", is_identifier},
+    {"isalpha", all_of_class<is_alpha>},
+    {"isalnum", all_of_class<is_alnum>},
+    {"isdigit", all_of_class<is_digit>},
+    {"isdecimal", all_of_class<is_decimal>},
+    {"isnumeric", all_of_class<is_numeric>},
+    {"isspace", all_of_class<is_space>},
+    {"islower", all_of_case<true>},
+    {"isupper", all_of_case<false>},
+    {"istitle", is_title_text},
+    {"isascii", is_ascii_text},
+    {"isprintable", is_printable_text},
+    {"isidentifier", is_identifier},
 };
 
 }  // namespace
 
-std::span<const Method> string_class_methods() { return kMethods; }
+std::span<const Method> string_class_methods() {
+  return kMethods;
+}
 
 }  // namespace quire::text::jinja

@@ -16,7 +16,8 @@ std::string_view text_argument(const Datum* argument, std::string_view method) {
   if (argument == nullptr) throw RenderError(fmt::format("{}() missing an argument", method));
   check_defined(*argument);
   if (!argument->is_string()) {
-    throw RenderError(fmt::format("{}() argument must be str, not {}", method, type_name(*argument)));
+    throw RenderError(
+        fmt::format("{}() argument must be str, not {}", method, type_name(*argument)));
   }
   return text_of(*argument);
 }
@@ -34,8 +35,8 @@ Datum strip_method(Runtime& runtime, const Datum& self, const Arguments& argumen
   if (bound[0] == nullptr || bound[0]->is_none()) {
     return runtime.string(std::string(strip(text_of(self), side)));
   }
-  return runtime.string(std::string(
-      strip_charged(runtime, text_of(self), side, text_argument(bound[0], "strip"))));
+  return runtime.string(
+      std::string(strip_charged(runtime, text_of(self), side, text_argument(bound[0], "strip"))));
 }
 
 Datum list_of(Runtime& runtime, const std::vector<std::string_view>& parts) {
@@ -92,8 +93,7 @@ Datum replace(Runtime& runtime, const Datum& self, const Arguments& arguments) {
   if (!arguments.keyword.empty()) throw RenderError("str.replace() takes no keyword arguments");
   const auto bound = bind("replace", arguments, {"old", "new", "count"});
   return runtime.string(replace_text(runtime, text_of(self), text_argument(bound[0], "replace"),
-                                     text_argument(bound[1], "replace"),
-                                     integer_or(bound[2], -1)));
+                                     text_argument(bound[1], "replace"), integer_or(bound[2], -1)));
 }
 
 /// The part of a text that start and stop (code points, as in slices) leave, and where it begins.
@@ -163,7 +163,8 @@ Datum count(Runtime& runtime, const Datum& self, const Arguments& arguments) {
 
 template <bool at_start>
 Datum starts_or_ends(Runtime& runtime, const Datum& self, const Arguments& arguments) {
-  const auto bound = bind(at_start ? "startswith" : "endswith", arguments, {"affix", "start", "end"});
+  const auto bound =
+      bind(at_start ? "startswith" : "endswith", arguments, {"affix", "start", "end"});
   if (bound[0] == nullptr) throw RenderError("startswith() missing an argument");
   const Window window = window_of(self, bound[1], bound[2]);
   const auto matches = [&](const Datum& affix) {
@@ -301,6 +302,8 @@ constexpr Method kMethods[] = {
 
 }  // namespace
 
-std::span<const Method> string_methods() { return kMethods; }
+std::span<const Method> string_methods() {
+  return kMethods;
+}
 
 }  // namespace quire::text::jinja

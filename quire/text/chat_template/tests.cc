@@ -37,18 +37,42 @@ bool compared(Runtime& runtime, const Datum& input, const Arguments& arguments) 
   return compare(runtime, op, input, only_argument(arguments));
 }
 
-bool is_defined(const Datum& v) { return !v.is_undefined(); }
-bool is_undefined(const Datum& v) { return v.is_undefined(); }
-bool is_none(const Datum& v) { return v.is_none(); }
-bool is_boolean(const Datum& v) { return v.is(Type::kBool); }
-bool is_literally_true(const Datum& v) { return v.is(Type::kBool) && v.as_bool(); }
-bool is_literally_false(const Datum& v) { return v.is(Type::kBool) && !v.as_bool(); }
-bool is_integer(const Datum& v) { return v.is(Type::kInt); }
-bool is_float(const Datum& v) { return v.is(Type::kFloat); }
-bool is_number(const Datum& v) { return v.is_number(); }
-bool is_string(const Datum& v) { return v.is_string(); }
-bool is_mapping(const Datum& v) { return v.is(Type::kDict); }
-bool is_escaped(const Datum& v) { return v.is_string() && is_markup(v); }
+bool is_defined(const Datum& v) {
+  return !v.is_undefined();
+}
+bool is_undefined(const Datum& v) {
+  return v.is_undefined();
+}
+bool is_none(const Datum& v) {
+  return v.is_none();
+}
+bool is_boolean(const Datum& v) {
+  return v.is(Type::kBool);
+}
+bool is_literally_true(const Datum& v) {
+  return v.is(Type::kBool) && v.as_bool();
+}
+bool is_literally_false(const Datum& v) {
+  return v.is(Type::kBool) && !v.as_bool();
+}
+bool is_integer(const Datum& v) {
+  return v.is(Type::kInt);
+}
+bool is_float(const Datum& v) {
+  return v.is(Type::kFloat);
+}
+bool is_number(const Datum& v) {
+  return v.is_number();
+}
+bool is_string(const Datum& v) {
+  return v.is_string();
+}
+bool is_mapping(const Datum& v) {
+  return v.is(Type::kDict);
+}
+bool is_escaped(const Datum& v) {
+  return v.is_string() && is_markup(v);
+}
 
 bool has_length_and_items(const Datum& v) {
   switch (v.type()) {
@@ -57,8 +81,10 @@ bool has_length_and_items(const Datum& v) {
     case Type::kList:
     case Type::kTuple:
     case Type::kDict:
-    case Type::kRange: return true;
-    default: return false;
+    case Type::kRange:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -69,12 +95,16 @@ bool is_callable(const Datum& v) {
     case Type::kMacro:
     case Type::kMethod:
     case Type::kLoop:
-    case Type::kJoiner: return true;
-    default: return false;
+    case Type::kJoiner:
+      return true;
+    default:
+      return false;
   }
 }
 
-bool can_iterate(const Datum& v) { return is_iterable(v) || v.is(Type::kLoop); }
+bool can_iterate(const Datum& v) {
+  return is_iterable(v) || v.is(Type::kLoop);
+}
 
 /// str.islower or str.isupper: a cased character, and none of the other case.
 bool all_of_case(Runtime& runtime, const Datum& input, bool lower) {

@@ -38,8 +38,12 @@ void append_view(Runtime& runtime, const Datum& value, std::string& out) {
     if (!first) out += ", ";
     first = false;
     switch (view.part) {
-      case DictViewObject::Part::kKeys: append_repr(runtime, key, out); break;
-      case DictViewObject::Part::kValues: append_repr(runtime, item, out); break;
+      case DictViewObject::Part::kKeys:
+        append_repr(runtime, key, out);
+        break;
+      case DictViewObject::Part::kValues:
+        append_repr(runtime, item, out);
+        break;
       case DictViewObject::Part::kItems:
         out += '(';
         append_repr(runtime, key, out);
@@ -67,14 +71,19 @@ void append_container(Runtime& runtime, const Datum& value, std::string& out) {
       out += items.size() == 1 ? ",)" : ")";
       break;
     }
-    case Type::kDict: append_dict(runtime, value.as<DictObject>(), out); break;
-    case Type::kDictView: append_view(runtime, value, out); break;
+    case Type::kDict:
+      append_dict(runtime, value.as<DictObject>(), out);
+      break;
+    case Type::kDictView:
+      append_view(runtime, value, out);
+      break;
     case Type::kNamespace:
       out += "<Namespace ";
       append_dict(runtime, *value.as<NamespaceObject>().attributes, out);
       out += '>';
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -164,11 +173,21 @@ void append_repr(Runtime& runtime, const Datum& value, std::string& out) {
   runtime.meter().require(out.size());
   switch (value.type()) {
     case Type::kMissing:
-    case Type::kUndefined: out += "Undefined"; break;
-    case Type::kNone: out += "None"; break;
-    case Type::kBool: out += value.as_bool() ? "True" : "False"; break;
-    case Type::kInt: out += std::to_string(value.as_int()); break;
-    case Type::kFloat: out += float_repr(value.as_float()); break;
+    case Type::kUndefined:
+      out += "Undefined";
+      break;
+    case Type::kNone:
+      out += "None";
+      break;
+    case Type::kBool:
+      out += value.as_bool() ? "True" : "False";
+      break;
+    case Type::kInt:
+      out += std::to_string(value.as_int());
+      break;
+    case Type::kFloat:
+      out += float_repr(value.as_float());
+      break;
     case Type::kString:
       runtime.meter().step_bytes(text_of(value).size());
       if (is_markup(value)) out += "Markup(";
@@ -179,10 +198,18 @@ void append_repr(Runtime& runtime, const Datum& value, std::string& out) {
     case Type::kTuple:
     case Type::kDict:
     case Type::kDictView:
-    case Type::kNamespace: append_container(runtime, value, out); break;
-    case Type::kRange: append_range(value.as<RangeObject>(), out); break;
-    case Type::kBuiltin: out += fmt::format("<function {}>", value.as_builtin()->name); break;
-    default: out += fmt::format("<{}>", type_name(value)); break;
+    case Type::kNamespace:
+      append_container(runtime, value, out);
+      break;
+    case Type::kRange:
+      append_range(value.as<RangeObject>(), out);
+      break;
+    case Type::kBuiltin:
+      out += fmt::format("<function {}>", value.as_builtin()->name);
+      break;
+    default:
+      out += fmt::format("<{}>", type_name(value));
+      break;
   }
 }
 
@@ -207,12 +234,24 @@ std::string escape_html(std::string_view text) {
   out.reserve(text.size());
   for (char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '\'': out += "&#39;"; break;
-      case '"': out += "&#34;"; break;
-      default: out += c; break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      case '"':
+        out += "&#34;";
+        break;
+      default:
+        out += c;
+        break;
     }
   }
   return out;

@@ -33,13 +33,14 @@ std::vector<std::string_view> split_lines(Runtime& runtime, std::string_view tex
   return lines;
 }
 
-std::vector<std::string_view> split_space(Runtime& runtime, std::string_view text, int64_t max_splits) {
+std::vector<std::string_view> split_space(Runtime& runtime, std::string_view text,
+                                          int64_t max_splits) {
   std::vector<std::string_view> words;
   text = strip(text, StripSide::kLeft);
   while (!text.empty()) {
     runtime.meter().step();
     if (max_splits >= 0 && static_cast<int64_t>(words.size()) >= max_splits) {
-      words.push_back(strip(text, StripSide::kRight));
+      words.push_back(text);
       break;
     }
     size_t end = 0;
@@ -54,13 +55,14 @@ std::vector<std::string_view> split_space(Runtime& runtime, std::string_view tex
   return words;
 }
 
-std::vector<std::string_view> split_space_from_right(Runtime& runtime, std::string_view text, int64_t max_splits) {
+std::vector<std::string_view> split_space_from_right(Runtime& runtime, std::string_view text,
+                                                     int64_t max_splits) {
   std::vector<std::string_view> words;
   text = strip(text, StripSide::kRight);
   while (!text.empty()) {
     runtime.meter().step();
     if (max_splits >= 0 && static_cast<int64_t>(words.size()) >= max_splits) {
-      words.push_back(strip(text, StripSide::kLeft));
+      words.push_back(text);
       break;
     }
     size_t begin = text.size();
@@ -76,8 +78,8 @@ std::vector<std::string_view> split_space_from_right(Runtime& runtime, std::stri
   return words;
 }
 
-std::vector<std::string_view> split_by(Runtime& runtime, std::string_view text, std::string_view separator,
-                                       int64_t max_splits) {
+std::vector<std::string_view> split_by(Runtime& runtime, std::string_view text,
+                                       std::string_view separator, int64_t max_splits) {
   std::vector<std::string_view> parts;
   charge_search(runtime, text, separator);
   while (max_splits < 0 || static_cast<int64_t>(parts.size()) < max_splits) {
@@ -91,8 +93,8 @@ std::vector<std::string_view> split_by(Runtime& runtime, std::string_view text, 
   return parts;
 }
 
-std::vector<std::string_view> split_by_from_right(Runtime& runtime, std::string_view text, std::string_view separator,
-                                                  int64_t max_splits) {
+std::vector<std::string_view> split_by_from_right(Runtime& runtime, std::string_view text,
+                                                  std::string_view separator, int64_t max_splits) {
   std::vector<std::string_view> parts;
   charge_search(runtime, text, separator);
   while (max_splits < 0 || static_cast<int64_t>(parts.size()) < max_splits) {

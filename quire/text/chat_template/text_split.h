@@ -17,13 +17,15 @@ void charge_search(Runtime& runtime, std::string_view text, std::string_view pat
 /// str.splitlines. Each part of what these return is one operation.
 std::vector<std::string_view> split_lines(Runtime& runtime, std::string_view text, bool keep_ends);
 /// str.split() without a separator, at most `max_splits` of them (below 0: all).
-std::vector<std::string_view> split_space(Runtime& runtime, std::string_view text, int64_t max_splits);
-std::vector<std::string_view> split_space_from_right(Runtime& runtime, std::string_view text, int64_t max_splits);
+std::vector<std::string_view> split_space(Runtime& runtime, std::string_view text,
+                                          int64_t max_splits);
+std::vector<std::string_view> split_space_from_right(Runtime& runtime, std::string_view text,
+                                                     int64_t max_splits);
 /// str.split(separator); `separator` is not empty.
-std::vector<std::string_view> split_by(Runtime& runtime, std::string_view text, std::string_view separator,
-                                       int64_t max_splits);
-std::vector<std::string_view> split_by_from_right(Runtime& runtime, std::string_view text, std::string_view separator,
-                                                  int64_t max_splits);
+std::vector<std::string_view> split_by(Runtime& runtime, std::string_view text,
+                                       std::string_view separator, int64_t max_splits);
+std::vector<std::string_view> split_by_from_right(Runtime& runtime, std::string_view text,
+                                                  std::string_view separator, int64_t max_splits);
 
 /// str.replace, at most `count` times (below 0: all).
 std::string replace_text(Runtime& runtime, std::string_view text, std::string_view from,

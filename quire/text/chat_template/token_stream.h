@@ -19,7 +19,9 @@ class TokenStream {
   }
   uint32_t line() const { return current().line; }
   bool at(Token kind) const { return current().kind == kind; }
-  bool at_operator(std::string_view op) const { return at(Token::kOperator) && current().text == op; }
+  bool at_operator(std::string_view op) const {
+    return at(Token::kOperator) && current().text == op;
+  }
   bool at_name(std::string_view name) const { return at(Token::kName) && current().text == name; }
 
   /// The current token; moves past it. The end is never passed.

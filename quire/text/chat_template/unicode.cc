@@ -116,9 +116,9 @@ char32_t decode_utf8(std::string_view text, size_t& position) {
     return byte;
   }
   utf8proc_int32_t code_point = 0;
-  const auto length = utf8proc_iterate(
-      reinterpret_cast<const utf8proc_uint8_t*>(text.data() + position),
-      static_cast<utf8proc_ssize_t>(text.size() - position), &code_point);
+  const auto length =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + position),
+                       static_cast<utf8proc_ssize_t>(text.size() - position), &code_point);
   if (length <= 0) {
     ++position;
     return kReplacement;
@@ -185,7 +185,9 @@ bool is_alpha(char32_t c) {
   return kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO;
 }
 
-bool is_decimal(char32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
+bool is_decimal(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_ND;
+}
 
 bool is_digit(char32_t c) {
   if (is_decimal(c)) return true;
@@ -209,9 +211,13 @@ bool is_upper(char32_t c) {
   return utf8proc_isupper(static_cast<utf8proc_int32_t>(c)) != 0;
 }
 
-bool is_titlecase(char32_t c) { return category(c) == UTF8PROC_CATEGORY_LT; }
+bool is_titlecase(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_LT;
+}
 
-bool is_cased(char32_t c) { return is_lower(c) || is_upper(c) || is_titlecase(c); }
+bool is_cased(char32_t c) {
+  return is_lower(c) || is_upper(c) || is_titlecase(c);
+}
 
 bool is_printable(char32_t c) {
   if (c < 0x80) return c >= 0x20 && c < 0x7F;

@@ -1,4 +1,5 @@
-// Unicode over code points: UTF-8 decoding, character classes and case mapping as Python's str has them.
+// Unicode over code points: UTF-8 decoding, character classes and case mapping as Python's str has
+// them.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,8 @@
 
 namespace quire::text::jinja {
 
-/// The code point at byte `position`, which advances past it; a malformed byte is U+FFFD, one byte long.
+/// The code point at byte `position`, which advances past it; a malformed byte is U+FFFD, one byte
+/// long.
 char32_t decode_utf8(std::string_view text, size_t& position);
 /// The code point that ends at byte `end`, which moves to its first byte.
 char32_t decode_utf8_before(std::string_view text, size_t& end);
@@ -25,7 +27,9 @@ bool is_alpha(char32_t c);
 bool is_decimal(char32_t c);
 bool is_digit(char32_t c);
 bool is_numeric(char32_t c);
-inline bool is_alnum(char32_t c) { return is_alpha(c) || is_numeric(c); }
+inline bool is_alnum(char32_t c) {
+  return is_alpha(c) || is_numeric(c);
+}
 bool is_lower(char32_t c);
 bool is_upper(char32_t c);
 bool is_titlecase(char32_t c);

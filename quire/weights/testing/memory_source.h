@@ -41,6 +41,7 @@ class MemorySource final : public checkpoint::TensorSource {
   }
   std::vector<std::string> names() const override {
     std::vector<std::string> names;
+    names.reserve(entries_.size());
     for (const auto& [name, entry] : entries_) names.push_back(name);
     return names;
   }

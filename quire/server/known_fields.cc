@@ -1,0 +1,99 @@
+#include "quire/server/known_fields.h"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace quire::server {
+namespace {
+
+namespace json = boost::json;
+using Neutral = bool (*)(const json::value&);
+
+bool only_null(const json::value&) {
+  return false;
+}  // null never gets here
+bool is_false(const json::value& v) {
+  return v.is_bool() && !v.get_bool();
+}
+bool any_bool(const json::value& v) {
+  return v.is_bool();
+}
+bool is_empty(const json::value& v) {
+  return (v.is_array() && v.get_array().empty()) || (v.is_object() && v.get_object().empty()) ||
+         (v.is_string() && v.get_string().empty());
+}
+bool is_zero(const json::value& v) {
+  return v.is_number() && v.to_number<double>() == 0;
+}
+bool is_one(const json::value& v) {
+  return v.is_number() && v.to_number<double>() == 1;
+}
+bool plain_text(const json::value& v) {
+  const json::value* type = v.is_object() ? v.get_object().if_contains("type") : nullptr;
+  return type != nullptr && *type == "text";
+}
+bool no_tools(const json::value& v) {
+  return v == "none" || v == "auto";
+}
+bool text_only(const json::value& v) {
+  return v == json::value(json::array{"text"});
+}
+
+struct Field {
+  std::string_view name;
+  Neutral neutral;
+};
+
+// Values other than null and the neutral one are refused. The rest of the API is read in
+// openai_request.cc.
+constexpr Field kFields[] = {
+    {"tools", is_empty},
+    {"tool_choice", no_tools},
+    {"parallel_tool_calls", any_bool},  // says nothing without tools
+    {"functions", is_empty},
+    {"function_call", no_tools},
+    {"response_format", plain_text},
+    {"structured_outputs", is_empty},
+    {"guided_json", only_null},
+    {"guided_regex", only_null},
+    {"guided_choice", only_null},
+    {"guided_grammar", only_null},
+    {"best_of", is_one},
+    {"use_beam_search", is_false},
+    {"length_penalty", is_one},
+    {"early_stopping", is_false},
+    {"suffix", is_empty},
+    {"audio", only_null},
+    {"modalities", text_only},
+    {"prediction", only_null},
+    {"web_search_options", only_null},
+    {"reasoning_effort", only_null},
+    {"continue_final_message", is_false},
+    {"chat_template", only_null},  // a client's own template is off by default
+    {"documents", is_empty},
+    {"mm_processor_kwargs", is_empty},
+    {"media_io_kwargs", is_empty},
+    {"truncate_prompt_tokens", only_null},
+    {"bad_words", is_empty},
+    {"logits_processors", is_empty},
+    {"priority", is_zero},
+    {"thinking_token_budget", only_null},
+    {"kv_transfer_params", is_empty},
+    {"vllm_xargs", is_empty},
+    {"prompt_embeds", only_null},
+};
+
+}  // namespace
+
+std::optional<Error> refuse_unsupported(const json::object& body) {
+  for (const Field& field : kFields) {
+    const json::value* value = body.if_contains(field.name);
+    if (value == nullptr || value->is_null() || field.neutral(*value)) continue;
+    return invalid(fmt::format("{} is not supported by this server yet", field.name),
+                   std::string(field.name));
+  }
+  return std::nullopt;
+}
+
+}  // namespace quire::server

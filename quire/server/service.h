@@ -1,0 +1,65 @@
+// Service: the routes of the API over one LLM: authorises, parses, submits and answers.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quire/llm/llm.h"
+#include "quire/server/http.h"
+#include "quire/server/metrics.h"
+
+namespace quire::server {
+
+class Service {
+ public:
+  struct Options {
+    std::vector<std::string> served_names;  // the first is the one shown; at least one
+    std::vector<std::string> api_keys;      // empty: no key is asked for
+    std::vector<std::string> allowed_origins = {"*"};
+    bool strict = false;  // refuse unknown fields
+  };
+
+  /// One row of the route table.
+  struct Route {
+    std::string_view method;
+    std::string_view path;
+    bool open;  // needs no key
+    void (Service::*handler)(const HttpRequest&, const std::shared_ptr<ResponseWriter>&);
+  };
+  static const std::vector<Route>& routes();
+
+  /// `llm` and `metrics` must outlive the service.
+  Service(Options options, llm::LLM& llm, Metrics& metrics);
+
+  /// Answers one request; the HttpServer's handler.
+  void handle(HttpRequest request, const std::shared_ptr<ResponseWriter>& writer);
+  /// From now on new generation requests get 503.
+  void drain() { draining_ = true; }
+
+ private:
+  void health(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
+  void version(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
+  void models(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
+  void metrics(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
+  void completions(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
+  void chat_completions(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
+
+  bool authorised(const HttpRequest& request) const;
+  std::vector<std::pair<std::string, std::string>> common_headers(const HttpRequest& request) const;
+  void fail(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer,
+            const Error& error) const;
+  void generate(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer,
+                bool chat);
+
+  Options options_;
+  llm::LLM* llm_;
+  Metrics* metrics_;
+  int64_t started_;
+  std::atomic<bool> draining_{false};
+};
+
+}  // namespace quire::server
