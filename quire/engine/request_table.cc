@@ -67,6 +67,7 @@ void RequestTable::end(RequestId id, FinishReason reason, const std::optional<Er
 void RequestTable::end_all(FinishReason reason, const std::optional<Error>& error,
                            Clock::time_point now) {
   std::vector<RequestId> ids;
+  ids.reserve(requests_.size());
   for (const auto& [id, request] : requests_) ids.push_back(id);
   for (const RequestId id : ids) end(id, reason, error, now);
 }

@@ -6,7 +6,7 @@
 
 namespace quire::runner {
 
-KvStore::KvStore(Options options) {
+KvStore::KvStore(const Options& options) {
   QUIRE_CHECK(options.num_blocks > 0);
   for (const backend::CacheGroupSpec& group : options.groups) {
     HugeBuffer& buffer = buffers_.emplace_back(group.block_bytes() * options.num_blocks,

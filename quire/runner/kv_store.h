@@ -21,7 +21,7 @@ class KvStore {
     MemoryLedger* ledger = nullptr;  // may be null
   };
   /// Throws LoadError when the memory cannot be mapped.
-  explicit KvStore(Options options);
+  explicit KvStore(const Options& options);
 
   /// One per group, in their order; valid while the store lives.
   std::span<const backend::KvSlab> slabs() const { return slabs_; }
