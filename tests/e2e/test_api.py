@@ -7,7 +7,7 @@ import openai
 import pytest
 import requests
 
-from conftest import MODEL
+from quire_server import MODEL
 
 JAPANESE_SYSTEM = "あなたは親切なアシスタントです。簡潔に答えてください。"
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from conftest import MODEL, QUIRE
+from quire_server import MODEL, QUIRE
 
 
 def quire(*words, **options):

@@ -10,7 +10,7 @@ import time
 import openai
 import requests
 
-from conftest import MODEL, QUIRE, Server
+from quire_server import MODEL, QUIRE, Server
 
 
 def test_32_streams_at_once(server):
