@@ -21,7 +21,9 @@ class CpuBackend : public Backend {
     std::vector<int> cpus;  // worker i is bound to cpus[i]; empty = unbound
     Level level = chosen_level();
     MemoryLedger* ledger = nullptr;  // may be null; must outlive the backend
-    bool time_ops = false;  // or QUIRE_TRACE=1:           // adds up where steps spend their time; see op_times()
+    /// Adds up where steps spend their time, see op_times(). QUIRE_TRACE=1 in the environment does
+    /// too, and prints op_times_table() to stderr at the end.
+    bool time_ops = false;
   };
 
   explicit CpuBackend(Options options);
@@ -46,11 +48,11 @@ class CpuBackend : public Backend {
 
   /// Bytes load() takes for `program` beside arena_bytes: rotary tables, attention's partials.
   int64_t scratch_bytes(const Program& program) const;
-  /// Barriers' worth of a step: runs of operations [first_op, last_op) with the time they took so
-  /// far. Empty unless Options::time_ops.
+  /// The step's phases (operations between two barriers) with the time they took so far. Empty
+  /// unless Options::time_ops. Requires load().
   const std::vector<PhaseTime>& op_times() const;
   void reset_op_times();
-  /// op_times() summed by what the runs hold, as a table for people: time a step, share, name.
+  /// op_times() summed by the kinds of operations a phase holds, as a table for people.
   std::string op_times_table() const;
 
  private:

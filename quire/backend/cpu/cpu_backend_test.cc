@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-#include "quire/backend/cpu/tiny_llama_for_tests.h"
+#include "quire/backend/cpu/testing/tiny_llama.h"
 #include "quire/base/error.h"
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "quire/backend/cpu/tiny_llama_for_tests.h"
+#include "quire/backend/cpu/testing/tiny_llama.h"
 
 namespace quire::backend::cpu {
 namespace {
