@@ -36,7 +36,7 @@ Datum range(Runtime& runtime, const Arguments& arguments) {
 
 /// dict(mapping or pairs, name=value, ...).
 Ref<DictObject> make_dict(Runtime& runtime, const Arguments& arguments) {
-  const Ref<DictObject> dict = runtime.new_dict();
+  Ref<DictObject> dict = runtime.new_dict();
   if (arguments.positional.size() > 1) throw RenderError("dict expected at most 1 argument");
   if (!arguments.positional.empty()) {
     const Datum& from = arguments.positional.front();

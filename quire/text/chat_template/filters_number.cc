@@ -22,7 +22,7 @@ Datum truncated(double value) {
 Datum to_int(Runtime&, const Datum& input, const Arguments& arguments) {
   const auto bound = bind("int", arguments, {"default", "base"});
   check_defined(input);
-  const Datum fallback = bound[0] == nullptr ? Datum::integer(0) : *bound[0];
+  Datum fallback = bound[0] == nullptr ? Datum::integer(0) : *bound[0];
   if (input.is_integral()) return Datum::integer(input.as_int());
   if (input.is(Type::kFloat)) {
     return std::isnan(input.as_float()) ? fallback : truncated(input.as_float());

@@ -31,7 +31,8 @@ std::vector<Datum> map_attribute(Runtime& runtime, const Datum& input, const Arg
   for (Datum& item : to_vector(runtime, input)) {
     Datum value = dotted_attribute(runtime, std::move(item), *bound[0]);
     const bool use_default = value.is_undefined() && bound[1] != nullptr && !bound[1]->is_none();
-    out.push_back(use_default ? *bound[1] : std::move(value));
+    if (use_default) value = *bound[1];
+    out.push_back(std::move(value));
   }
   return out;
 }

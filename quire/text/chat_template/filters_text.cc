@@ -95,7 +95,7 @@ Datum string(Runtime& runtime, const Datum& input, const Arguments& arguments) {
 
 Datum escape(Runtime& runtime, const Datum& input, const Arguments& arguments) {
   bind("escape", arguments, {});
-  const Datum text = as_string(runtime, input);
+  Datum text = as_string(runtime, input);
   if (is_markup(text)) return text;
   return runtime.string(escape_html(text_of(text)), true);
 }

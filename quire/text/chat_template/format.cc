@@ -32,7 +32,7 @@ bool is_digit_at(std::string_view text, size_t position) {
 }
 
 /// Pads `sign` + `digits` to the width; '=' puts the fill between them.
-std::string pad_number(Runtime& runtime, std::string sign, const std::string& digits,
+std::string pad_number(Runtime& runtime, const std::string& sign, const std::string& digits,
                        const FormatSpec& spec) {
   if (spec.align != '=') {
     const Alignment alignment = spec.align == '<'   ? Alignment::kLeft

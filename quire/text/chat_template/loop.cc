@@ -112,6 +112,7 @@ bool macro_attribute(Runtime& runtime, const Datum& value, std::string_view name
     result = callable.name.empty() ? Datum::none() : runtime.borrowed_string(callable.name);
   } else if (name == "arguments") {
     std::vector<Datum> names;
+    names.reserve(callable.parameters.size());
     for (const Target& parameter : callable.parameters) {
       names.push_back(runtime.borrowed_string(parameter.name));
     }

@@ -45,7 +45,7 @@ class Runtime {
   Datum tuple(std::vector<Datum> items) { return sequence(Type::kTuple, std::move(items)); }
   Datum iterator(std::vector<Datum> items);
   Datum range(int64_t start, int64_t stop, int64_t step, int64_t length);
-  Datum dict(Ref<DictObject> dict) { return Datum(Type::kDict, dict.get()); }
+  Datum dict(const Ref<DictObject>& dict) { return Datum(Type::kDict, dict.get()); }
   Ref<DictObject> new_dict() { return heap_.make<DictObject>(0); }
   /// Copies a request's value; strings are borrowed.
   Datum from_value(const Value& value);

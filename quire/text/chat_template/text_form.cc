@@ -123,7 +123,8 @@ std::string float_repr(double value) {
     return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
   }
   if (count <= exponent + 1) {
-    return sign + digits + std::string(static_cast<size_t>(exponent + 1 - count), '0') + ".0";
+    return sign + digits + std::string(static_cast<size_t>(exponent) + 1 - digits.size(), '0') +
+           ".0";
   }
   digits.insert(static_cast<size_t>(exponent + 1), ".");
   return sign + digits;
