@@ -126,7 +126,7 @@ std::string float_repr(double value) {
     return sign + digits + std::string(static_cast<size_t>(exponent) + 1 - digits.size(), '0') +
            ".0";
   }
-  digits.insert(static_cast<size_t>(exponent + 1), ".");
+  digits.insert(static_cast<size_t>(exponent) + 1, ".");
   return sign + digits;
 }
 
