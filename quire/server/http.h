@@ -34,9 +34,9 @@ struct HttpResponse {
   std::string idle_bytes;
 };
 
-/// The way back to one client. All calls, and the callbacks given to it, run on the connection's
-/// own executor; from other threads go through post(). Exactly one of send() or
-/// begin_stream()...end_stream() answers an exchange.
+/// The way back to one client; must not outlive its HttpServer. All calls, and the callbacks given
+/// to it, run on the connection's own executor; from other threads go through post(). Exactly one
+/// of send() or begin_stream()...end_stream() answers an exchange.
 class ResponseWriter {
  public:
   virtual ~ResponseWriter() = default;

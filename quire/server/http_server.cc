@@ -1,7 +1,9 @@
 #include "quire/server/http_server.h"
 
 #include <algorithm>
-#include <mutex>
+#include <memory>
+#include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -10,8 +12,8 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "quire/base/error.h"
@@ -42,45 +44,55 @@ tcp::acceptor listen_on(asio::io_context& io, const std::string& host, uint16_t 
   return acceptor;
 }
 
+// One I/O thread with a context of its own: a connection lives on one thread, so that its coroutine
+// needs no lock and never changes threads (compilers keep addresses of thread-local data over a
+// suspension).
+struct IoThread {
+  asio::io_context io{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
+  std::thread thread;
+  std::set<HttpSession*> sessions;  // touched on this thread only
+};
+
+asio::awaitable<void> serve(IoThread& io_thread, std::shared_ptr<HttpSession> session) {
+  io_thread.sessions.insert(session.get());
+  co_await session->run();
+  io_thread.sessions.erase(session.get());
+}
+
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(Options options, HttpHandler handler) : acceptor(listen_on(io, options.host, options.port)) {
+  Impl(Options options, HttpHandler handler) {
+    for (int i = 0; i < std::max(1, options.num_threads); ++i) {
+      threads.push_back(std::make_unique<IoThread>());
+    }
+    acceptor.emplace(listen_on(threads[0]->io, options.host, options.port));
     context->options = std::move(options);
     context->handler = std::move(handler);
   }
 
   asio::awaitable<void> accept_loop() {
-    while (acceptor.is_open()) {
-      tcp::socket socket(asio::make_strand(io));
-      const auto [error] = co_await acceptor.async_accept(socket, kAwait);
+    for (size_t next = 0; acceptor->is_open(); next = (next + 1) % threads.size()) {
+      tcp::socket socket(threads[next]->io);
+      const auto [error] = co_await acceptor->async_accept(socket, kAwait);
       if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor)
         co_return;
       if (error) {  // out of descriptors, most likely: let some close
-        asio::steady_timer pause(io, std::chrono::milliseconds(50));
+        asio::steady_timer pause(threads[0]->io, std::chrono::milliseconds(50));
         co_await pause.async_wait(kAwait);
         continue;
       }
       if (context->num_connections >= context->options.max_connections)
         continue;  // closed by its destructor
       auto session = std::make_shared<HttpSession>(std::move(socket), context);
-      remember(session);
-      asio::co_spawn(session->executor(), session->run(), asio::detached);
+      asio::co_spawn(session->executor(), serve(*threads[next], session), asio::detached);
     }
   }
 
-  void remember(const std::shared_ptr<HttpSession>& session) {
-    const std::lock_guard lock(mutex);
-    std::erase_if(sessions, [](const auto& weak) { return weak.expired(); });
-    sessions.push_back(session);
-  }
-
-  asio::io_context io;
-  tcp::acceptor acceptor;
   std::shared_ptr<SessionContext> context = std::make_shared<SessionContext>();
-  std::mutex mutex;
-  std::vector<std::weak_ptr<HttpSession>> sessions;
-  std::vector<std::thread> threads;
+  std::vector<std::unique_ptr<IoThread>> threads;
+  std::optional<tcp::acceptor> acceptor;  // on the first thread
 };
 
 HttpServer::HttpServer(Options options, HttpHandler handler)
@@ -91,25 +103,26 @@ HttpServer::~HttpServer() {
 }
 
 uint16_t HttpServer::port() const {
-  return impl_->acceptor.local_endpoint().port();
+  return impl_->acceptor->local_endpoint().port();
 }
 
 void HttpServer::start() {
-  asio::co_spawn(impl_->io, impl_->accept_loop(), asio::detached);
-  for (int i = 0; i < impl_->context->options.num_threads; ++i) {
-    impl_->threads.emplace_back([this] { impl_->io.run(); });
+  asio::co_spawn(impl_->threads[0]->io, impl_->accept_loop(), asio::detached);
+  for (const auto& io_thread : impl_->threads) {
+    io_thread->thread = std::thread([&io = io_thread->io] { io.run(); });
   }
 }
 
 void HttpServer::drain() {
   impl_->context->draining = true;
-  asio::post(impl_->io, [this] {
+  asio::post(impl_->threads[0]->io, [this] {
     boost::system::error_code ignored;
-    impl_->acceptor.close(ignored);
+    impl_->acceptor->close(ignored);
   });
-  const std::lock_guard lock(impl_->mutex);
-  for (const auto& weak : impl_->sessions) {
-    if (const auto session = weak.lock()) session->close_if_idle();
+  for (const auto& io_thread : impl_->threads) {
+    asio::post(io_thread->io, [&sessions = io_thread->sessions] {
+      for (HttpSession* session : sessions) session->close_if_idle();
+    });
   }
 }
 
@@ -118,9 +131,10 @@ int HttpServer::num_active() const {
 }
 
 void HttpServer::stop() {
-  impl_->io.stop();
-  for (std::thread& thread : impl_->threads) thread.join();
-  impl_->threads.clear();
+  for (const auto& io_thread : impl_->threads) io_thread->io.stop();
+  for (const auto& io_thread : impl_->threads) {
+    if (io_thread->thread.joinable()) io_thread->thread.join();
+  }
 }
 
 }  // namespace quire::server

@@ -228,9 +228,7 @@ void HttpSession::wake() {
 }
 
 void HttpSession::close_if_idle() {
-  asio::post(stream_.get_executor(), [self = shared_from_this()] {
-    if (!self->busy_) self->stream_.close();
-  });
+  if (!busy_) stream_.close();
 }
 
 void HttpSession::send(HttpResponse response) {

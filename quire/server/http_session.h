@@ -34,10 +34,10 @@ class HttpSession : public ResponseWriter, public std::enable_shared_from_this<H
   HttpSession(boost::asio::ip::tcp::socket socket, std::shared_ptr<SessionContext> context);
   ~HttpSession() override;
 
-  /// Serves the connection until it ends; spawned on the socket's strand.
+  /// Serves the connection until it ends; spawned on the socket's I/O thread.
   boost::asio::awaitable<void> run();
   boost::asio::any_io_executor executor() { return stream_.get_executor(); }
-  /// Closes the socket if no exchange is under way. Thread-safe.
+  /// Closes the socket if no exchange is under way. On the session's thread.
   void close_if_idle();
 
   void send(HttpResponse response) override;
