@@ -95,7 +95,9 @@ struct CacheGroupSpec {
   /// Bytes of one 16-token page of one kv head: K then V, each 16 * head_dim elements.
   int64_t page_bytes() const { return int64_t{2} * 16 * head_dim * dtype_info(dtype).block_bytes; }
   /// Bytes of one block in one layer: [block_tokens/16][kv_head][page].
-  int64_t block_layer_bytes() const { return int64_t{block_tokens / 16} * num_kv_heads * page_bytes(); }
+  int64_t block_layer_bytes() const {
+    return int64_t{block_tokens / 16} * num_kv_heads * page_bytes();
+  }
   /// Bytes of one block over all layers.
   int64_t block_bytes() const { return num_layers * block_layer_bytes(); }
 };

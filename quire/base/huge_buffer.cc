@@ -15,7 +15,9 @@ namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
-int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+int64_t round_up(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
@@ -38,9 +40,13 @@ HugeBuffer::HugeBuffer(int64_t bytes, MemoryTag tag, MemoryLedger* ledger)
   if (ledger_ != nullptr) ledger_->add(tag_, size_);
 }
 
-HugeBuffer::~HugeBuffer() { release(); }
+HugeBuffer::~HugeBuffer() {
+  release();
+}
 
-HugeBuffer::HugeBuffer(HugeBuffer&& other) noexcept { *this = std::move(other); }
+HugeBuffer::HugeBuffer(HugeBuffer&& other) noexcept {
+  *this = std::move(other);
+}
 
 HugeBuffer& HugeBuffer::operator=(HugeBuffer&& other) noexcept {
   if (this == &other) return *this;

@@ -1,4 +1,5 @@
-// HugeBuffer: zeroed, 2 MiB-aligned memory advised for huge pages; pages cost nothing until touched.
+// HugeBuffer: zeroed, 2 MiB-aligned memory advised for huge pages; pages cost nothing until
+// touched.
 #pragma once
 
 #include <cstddef>

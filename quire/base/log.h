@@ -1,4 +1,5 @@
-// log: one line of what the program does, to stderr; control characters escaped, prompts never logged.
+// log: one line of what the program does, to stderr; control characters escaped, prompts never
+// logged.
 #pragma once
 
 #include <string>
@@ -10,7 +11,8 @@ namespace quire {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-/// Lines below `level` are dropped. The default is kInfo, or QUIRE_LOG_LEVEL (debug|info|warning|error).
+/// Lines below `level` are dropped. The default is kInfo, or QUIRE_LOG_LEVEL
+/// (debug|info|warning|error).
 void set_log_level(LogLevel level);
 void log_line(LogLevel level, std::string_view message);
 

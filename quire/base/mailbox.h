@@ -28,7 +28,8 @@ class Mailbox {
     letters_.swap(into);
   }
 
-  /// As take(), but waits until there is a letter or close() was called. Returns false once closed and empty.
+  /// As take(), but waits until there is a letter or close() was called. Returns false once closed
+  /// and empty.
   bool wait(std::vector<T>& into) {
     into.clear();
     std::unique_lock lock(mutex_);

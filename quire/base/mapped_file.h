@@ -19,7 +19,8 @@ class MappedFile {
 
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  /// Tells the system that the pages of `part` (a range inside bytes()) will not be read again soon.
+  /// Tells the system that the pages of `part` (a range inside bytes()) will not be read again
+  /// soon.
   void release(std::span<const std::byte> part) const;
 
  private:

@@ -4,12 +4,18 @@ namespace quire {
 
 std::string_view memory_tag_name(MemoryTag tag) {
   switch (tag) {
-    case MemoryTag::kWeights: return "weights";
-    case MemoryTag::kPackedCopies: return "packed copies";
-    case MemoryTag::kKvCache: return "kv cache";
-    case MemoryTag::kArena: return "arena";
-    case MemoryTag::kTokenizer: return "tokenizer";
-    case MemoryTag::kOther: return "other";
+    case MemoryTag::kWeights:
+      return "weights";
+    case MemoryTag::kPackedCopies:
+      return "packed copies";
+    case MemoryTag::kKvCache:
+      return "kv cache";
+    case MemoryTag::kArena:
+      return "arena";
+    case MemoryTag::kTokenizer:
+      return "tokenizer";
+    case MemoryTag::kOther:
+      return "other";
   }
   return "?";
 }

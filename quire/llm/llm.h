@@ -35,8 +35,9 @@ struct CompletionOutput {
 
 struct RequestOutput {
   std::vector<int32_t> prompt_token_ids = {};
-  std::vector<runner::PositionLogprobs> prompt_logprobs = {};  // when asked for; of tokens 1, 2, ...
-  std::vector<CompletionOutput> outputs = {};                  // by choice
+  std::vector<runner::PositionLogprobs> prompt_logprobs =
+      {};                                      // when asked for; of tokens 1, 2, ...
+  std::vector<CompletionOutput> outputs = {};  // by choice
   engine::RequestSummary summary = {};
   std::optional<Error> error = {};  // the request was refused; `outputs` is empty
 };

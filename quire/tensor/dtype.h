@@ -1,4 +1,5 @@
-// DType: how numbers lie in memory, plain or in quantized blocks, with sizes and fp16/bf16 conversion.
+// DType: how numbers lie in memory, plain or in quantized blocks, with sizes and fp16/bf16
+// conversion.
 #pragma once
 
 #include <bit>
@@ -8,7 +9,21 @@
 namespace quire {
 
 /// Plain element types and the block-quantized storage types of checkpoint files.
-enum class DType : uint8_t { kF32, kF16, kBF16, kI8, kU8, kI16, kI32, kI64, kF64, kBool, kQ4_0, kQ4_1, kQ8_0 };
+enum class DType : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kI8,
+  kU8,
+  kI16,
+  kI32,
+  kI64,
+  kF64,
+  kBool,
+  kQ4_0,
+  kQ4_1,
+  kQ8_0
+};
 
 /// Elements a block holds (1 for plain types) and the bytes it takes.
 struct DTypeInfo {
@@ -19,25 +34,42 @@ struct DTypeInfo {
 
 constexpr DTypeInfo dtype_info(DType type) {
   switch (type) {
-    case DType::kF32: return {"F32", 1, 4};
-    case DType::kF16: return {"F16", 1, 2};
-    case DType::kBF16: return {"BF16", 1, 2};
-    case DType::kI8: return {"I8", 1, 1};
-    case DType::kU8: return {"U8", 1, 1};
-    case DType::kI16: return {"I16", 1, 2};
-    case DType::kI32: return {"I32", 1, 4};
-    case DType::kI64: return {"I64", 1, 8};
-    case DType::kF64: return {"F64", 1, 8};
-    case DType::kBool: return {"BOOL", 1, 1};
-    case DType::kQ4_0: return {"Q4_0", 32, 18};
-    case DType::kQ4_1: return {"Q4_1", 32, 20};
-    case DType::kQ8_0: return {"Q8_0", 32, 34};
+    case DType::kF32:
+      return {"F32", 1, 4};
+    case DType::kF16:
+      return {"F16", 1, 2};
+    case DType::kBF16:
+      return {"BF16", 1, 2};
+    case DType::kI8:
+      return {"I8", 1, 1};
+    case DType::kU8:
+      return {"U8", 1, 1};
+    case DType::kI16:
+      return {"I16", 1, 2};
+    case DType::kI32:
+      return {"I32", 1, 4};
+    case DType::kI64:
+      return {"I64", 1, 8};
+    case DType::kF64:
+      return {"F64", 1, 8};
+    case DType::kBool:
+      return {"BOOL", 1, 1};
+    case DType::kQ4_0:
+      return {"Q4_0", 32, 18};
+    case DType::kQ4_1:
+      return {"Q4_1", 32, 20};
+    case DType::kQ8_0:
+      return {"Q8_0", 32, 34};
   }
   return {"?", 1, 0};
 }
 
-constexpr std::string_view dtype_name(DType type) { return dtype_info(type).name; }
-constexpr bool is_block_quantized(DType type) { return dtype_info(type).block_elements > 1; }
+constexpr std::string_view dtype_name(DType type) {
+  return dtype_info(type).name;
+}
+constexpr bool is_block_quantized(DType type) {
+  return dtype_info(type).block_elements > 1;
+}
 
 /// Bytes of a row of `elements`; elements must be a multiple of the block.
 constexpr int64_t row_bytes(DType type, int64_t elements) {
@@ -60,7 +92,8 @@ constexpr float f16_to_f32(uint16_t bits) {
   const uint32_t exponent = (bits >> 10) & 0x1fu;
   uint32_t mantissa = bits & 0x3ffu;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-  if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+  if (exponent != 0)
+    return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
   if (mantissa == 0) return std::bit_cast<float>(sign);
   const int shift = std::countl_zero(mantissa) - 21;
   mantissa = (mantissa << shift) & 0x3ffu;

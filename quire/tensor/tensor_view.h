@@ -8,7 +8,8 @@
 
 namespace quire {
 
-/// `rows` x `cols` elements of `dtype`; row r starts at data + r * row_stride (bytes). Vectors have one row.
+/// `rows` x `cols` elements of `dtype`; row r starts at data + r * row_stride (bytes). Vectors have
+/// one row.
 struct TensorView {
   std::byte* data = nullptr;
   DType dtype = DType::kF32;
