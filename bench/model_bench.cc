@@ -33,6 +33,7 @@ struct BenchOptions {
 // Token ids that are valid in any vocabulary and not all alike.
 std::vector<int32_t> prompt_of(int length, int salt) {
   std::vector<int32_t> ids;
+  ids.reserve(static_cast<size_t>(length));
   for (int i = 0; i < length; ++i) ids.push_back(100 + (i * 7919 + salt * 104729) % 20000);
   return ids;
 }
@@ -58,6 +59,7 @@ double decode_rate(llm::LLM& llm, int streams, int length) {
   params.temperature = 0.0f;
   params.ignore_eos = true;
   std::vector<std::vector<int32_t>> prompts;
+  prompts.reserve(static_cast<size_t>(streams));
   for (int i = 0; i < streams; ++i) prompts.push_back(prompt_of(1, i));
   const auto results = llm.generate(prompts, params);
   auto first = results[0].summary.first_token;
@@ -85,6 +87,7 @@ int run(const BenchOptions& options) {
   prefill_rate(llm, options.prefill, 0);  // warm up: pages touched, threads awake
   json::object out{{"model", options.model}, {"backend", std::string(llm.backend_name())}};
   std::vector<double> rates;
+  rates.reserve(static_cast<size_t>(options.rounds));
   for (int i = 0; i < options.rounds; ++i)
     rates.push_back(prefill_rate(llm, options.prefill, i + 1));
   out["prefill_" + std::to_string(options.prefill)] = median(rates);

@@ -81,6 +81,7 @@ int run(RunOptions& options) {
       open_model(options.model, resolve_model(options.model.model, options.model.quiet));
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::vector<int32_t>> inputs;
+  inputs.reserve(prompts.size());
   for (const std::string& prompt : prompts) {
     inputs.push_back(options.chat ? llm->tokenizer().encode(to_chat(*llm, prompt), false)
                                   : llm->tokenizer().encode(prompt, true));

@@ -125,7 +125,7 @@ int serve(ServeOptions& options) {
   // Listens before the model is loaded: a taken port is known at once, and clients that come early
   // are told to wait.
   server::HttpServer http(options.http, [&](server::HttpRequest request,
-                                            std::shared_ptr<server::ResponseWriter> writer) {
+                                            const std::shared_ptr<server::ResponseWriter>& writer) {
     if (server::Service* ready = service.load()) return ready->handle(std::move(request), writer);
     writer->send(
         server::error_response({ErrorKind::kUnavailable, "The model is being loaded.", ""}));

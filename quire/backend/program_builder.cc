@@ -60,7 +60,7 @@ int32_t ProgramBuilder::vector_index(const std::vector<float>& vector) {
   return static_cast<int32_t>(vectors.size()) - 1;
 }
 
-Tensor ProgramBuilder::embed(std::shared_ptr<const PackedWeight> table) {
+Tensor ProgramBuilder::embed(const std::shared_ptr<const PackedWeight>& table) {
   const Tensor out = new_tensor(Rows::kTokens, TensorForm::kPlain, table->spec.in, 0, "embed");
   Op& op = push(OpKind::kEmbed, "embed");
   op.weight = weight_index(table);
@@ -90,7 +90,7 @@ Tensor ProgramBuilder::prepared(Tensor x, TensorForm form, int64_t group) {
   return out;
 }
 
-Tensor ProgramBuilder::matmul(Tensor x, std::shared_ptr<const PackedWeight> weight,
+Tensor ProgramBuilder::matmul(Tensor x, const std::shared_ptr<const PackedWeight>& weight,
                               const std::vector<float>& bias, ActType act, std::string_view name) {
   const WeightSpec& spec = weight->spec;
   QUIRE_CHECK(spec.in == x.cols);

@@ -45,11 +45,11 @@ class ProgramBuilder {
     size_t length_;
   };
 
-  Tensor embed(std::shared_ptr<const PackedWeight> table);
+  Tensor embed(const std::shared_ptr<const PackedWeight>& table);
   Tensor rms_norm(Tensor x, const std::vector<float>& weight, float epsilon);
   /// y = W x (+ bias). `act` says how x meets W; preparing x is recorded once per x and form. An
   /// empty bias is none.
-  Tensor matmul(Tensor x, std::shared_ptr<const PackedWeight> weight,
+  Tensor matmul(Tensor x, const std::shared_ptr<const PackedWeight>& weight,
                 const std::vector<float>& bias, ActType act, std::string_view name);
   /// Rotates x [T, num_heads * head_dim] in place by half-split rotary embedding: element i < d/2
   /// pairs with i + d/2, angle = position * inverse_frequencies[i]. Returns x.

@@ -34,8 +34,8 @@ HugeBuffer::HugeBuffer(int64_t bytes, MemoryTag tag, MemoryLedger* ledger)
     throw LoadError("memory", fmt::format("cannot map {} bytes for {}: {}", bytes,
                                           memory_tag_name(tag), std::strerror(errno)));
   }
-  const auto start = round_up(static_cast<int64_t>(reinterpret_cast<uintptr_t>(base_)), unit);
-  data_ = reinterpret_cast<std::byte*>(static_cast<uintptr_t>(start));
+  const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(base_));
+  data_ = static_cast<std::byte*>(base_) + (round_up(address, unit) - address);
   if (huge) madvise(data_, static_cast<size_t>(round_up(bytes, unit)), MADV_HUGEPAGE);
   if (ledger_ != nullptr) ledger_->add(tag_, size_);
 }

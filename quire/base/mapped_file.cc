@@ -55,10 +55,13 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
-  constexpr uintptr_t kPage = 4096;
-  const auto begin = (reinterpret_cast<uintptr_t>(part.data()) + kPage - 1) / kPage * kPage;
-  const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / kPage * kPage;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  constexpr size_t kPage = 4096;
+  // The mapping itself begins on a page.
+  const auto offset = static_cast<size_t>(part.data() - data_);
+  const size_t begin = (offset + kPage - 1) / kPage * kPage;
+  const size_t end = (offset + part.size()) / kPage * kPage;
+  if (begin >= end) return;
+  madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace quire
