@@ -26,13 +26,14 @@ using asio::ip::tcp;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
-tcp::acceptor listen_on(asio::io_context& io, const std::string& host, uint16_t port) {
+tcp::acceptor listen_on(const asio::any_io_executor& executor, const std::string& host,
+                        uint16_t port) {
   const std::string where = fmt::format("{}:{}", host, port);
   boost::system::error_code error;
   const auto found =
-      tcp::resolver(io).resolve(host, std::to_string(port), tcp::resolver::passive, error);
+      tcp::resolver(executor).resolve(host, std::to_string(port), tcp::resolver::passive, error);
   if (error || found.empty()) throw LoadError("--host", "", "an address of this machine", host);
-  tcp::acceptor acceptor(io);
+  tcp::acceptor acceptor(executor);
   const tcp::endpoint endpoint = found.begin()->endpoint();
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
@@ -45,7 +46,9 @@ tcp::acceptor listen_on(asio::io_context& io, const std::string& host, uint16_t 
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(Options options, HttpHandler handler) : acceptor(listen_on(io, options.host, options.port)) {
+  Impl(Options options, HttpHandler handler)
+      : acceptor(listen_on(asio::make_strand(io), options.host, options.port)),
+        port(acceptor.local_endpoint().port()) {
     context->options = std::move(options);
     context->handler = std::move(handler);
   }
@@ -56,16 +59,35 @@ struct HttpServer::Impl {
       const auto [error] = co_await acceptor.async_accept(socket, kAwait);
       if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor)
         co_return;
-      if (error) {  // out of descriptors, most likely: let some close
-        asio::steady_timer pause(io, std::chrono::milliseconds(50));
-        co_await pause.async_wait(kAwait);
+      if (!error) {
+        admit(std::move(socket));
         continue;
       }
-      if (context->num_connections >= context->options.max_connections)
-        continue;  // closed by its destructor
-      auto session = std::make_shared<HttpSession>(std::move(socket), context);
+      // Out of descriptors, most likely: let some close.
+      asio::steady_timer pause(acceptor.get_executor(), std::chrono::milliseconds(50));
+      co_await pause.async_wait(kAwait);
+    }
+  }
+
+  // A connection too many, or one there is no memory for, is closed by the socket's destructor.
+  void admit(tcp::socket socket) {
+    try {
+      boost::system::error_code gone;
+      const tcp::endpoint peer = socket.remote_endpoint(gone);
+      if (gone) return;
+      std::string address = peer.address().to_string();
+      if (!context->enter(address)) return;
+      std::shared_ptr<HttpSession> session;
+      try {
+        session = std::make_shared<HttpSession>(std::move(socket), address, context);
+      } catch (...) {
+        context->leave(address);
+        throw;
+      }
       remember(session);
       asio::co_spawn(session->executor(), session->run(), asio::detached);
+    } catch (const std::exception& error) {
+      log_error("a connection was dropped: {}", error.what());
     }
   }
 
@@ -75,8 +97,21 @@ struct HttpServer::Impl {
     sessions.push_back(session);
   }
 
+  // An exception that got this far has ended one handler; the thread goes on with the others.
+  void work() {
+    for (;;) {
+      try {
+        io.run();
+        return;
+      } catch (const std::exception& error) {
+        log_error("an I/O handler failed: {}", error.what());
+      }
+    }
+  }
+
   asio::io_context io;
-  tcp::acceptor acceptor;
+  tcp::acceptor acceptor;  // used on its strand alone
+  const uint16_t port;
   std::shared_ptr<SessionContext> context = std::make_shared<SessionContext>();
   std::mutex mutex;
   std::vector<std::weak_ptr<HttpSession>> sessions;
@@ -91,19 +126,19 @@ HttpServer::~HttpServer() {
 }
 
 uint16_t HttpServer::port() const {
-  return impl_->acceptor.local_endpoint().port();
+  return impl_->port;
 }
 
 void HttpServer::start() {
-  asio::co_spawn(impl_->io, impl_->accept_loop(), asio::detached);
+  asio::co_spawn(impl_->acceptor.get_executor(), impl_->accept_loop(), asio::detached);
   for (int i = 0; i < impl_->context->options.num_threads; ++i) {
-    impl_->threads.emplace_back([this] { impl_->io.run(); });
+    impl_->threads.emplace_back([this] { impl_->work(); });
   }
 }
 
 void HttpServer::drain() {
   impl_->context->draining = true;
-  asio::post(impl_->io, [this] {
+  asio::post(impl_->acceptor.get_executor(), [this] {
     boost::system::error_code ignored;
     impl_->acceptor.close(ignored);
   });

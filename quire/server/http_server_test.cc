@@ -62,7 +62,8 @@ HttpServer::Options loopback() {
 void echo(HttpRequest request, std::shared_ptr<ResponseWriter> writer) {
   writer->send({.status = 200,
                 .body = request.method + " " + request.path + " " + request.body,
-                .headers = {}, .idle_bytes = ""});
+                .headers = {},
+                .idle_bytes = ""});
 }
 
 bool eventually(const std::function<bool()>& condition) {
@@ -113,8 +114,11 @@ TEST(HttpServer, HeadersThatNeverEndAreCutOffAtTheDeadline) {
 
 TEST(HttpServer, StreamsChunksAndKeepsTheConnection) {
   HttpServer server(loopback(), [](HttpRequest, const std::shared_ptr<ResponseWriter>& writer) {
-    writer->begin_stream(
-        {.status = 200, .body = "", .content_type = "text/event-stream", .headers = {}, .idle_bytes = ""});
+    writer->begin_stream({.status = 200,
+                          .body = "",
+                          .content_type = "text/event-stream",
+                          .headers = {},
+                          .idle_bytes = ""});
     std::thread([writer] {
       for (int i = 0; i < 3; ++i)
         writer->post([writer, i] { writer->write("data: " + std::to_string(i) + "\n\n"); });
@@ -153,7 +157,8 @@ TEST(HttpServer, AClientThatStopsReadingIsDroppedAndBlocksNobody) {
   std::atomic<bool> left{false};
   HttpServer server(options, [&](HttpRequest, const std::shared_ptr<ResponseWriter>& writer) {
     writer->on_disconnect([&] { left = true; });
-    writer->begin_stream({.status = 200, .body = "", .content_type = "text/plain", .headers = {}, .idle_bytes = ""});
+    writer->begin_stream(
+        {.status = 200, .body = "", .content_type = "text/plain", .headers = {}, .idle_bytes = ""});
     for (int i = 0; i < 400 && writer->is_open(); ++i) writer->write(std::string(100'000, 'x'));
   });
   server.start();
@@ -176,7 +181,8 @@ TEST(HttpServer, DrainingLetsTheRunningExchangeEnd) {
   ASSERT_TRUE(eventually([&] { return asked.load(); }));
   server.drain();
   EXPECT_EQ(idle.read_until("never"), "");  // closed
-  pending->post([&] { pending->send({.status = 200, .body = "done", .headers = {}, .idle_bytes = ""}); });
+  pending->post(
+      [&] { pending->send({.status = 200, .body = "done", .headers = {}, .idle_bytes = ""}); });
   EXPECT_NE(busy.read_until("done").find("Connection: close"), std::string::npos);
   EXPECT_TRUE(eventually([&] { return server.num_active() == 0; }));
 }
