@@ -18,8 +18,8 @@ namespace quire::server {
 class Service {
  public:
   struct Options {
-    std::vector<std::string> served_names;  // the first is the one shown; at least one
-    std::vector<std::string> api_keys;      // empty: no key is asked for
+    std::vector<std::string> served_names = {};  // the first is the one shown; at least one
+    std::vector<std::string> api_keys = {};      // empty: no key is asked for
     std::vector<std::string> allowed_origins = {"*"};
     bool strict = false;  // refuse unknown fields
   };
