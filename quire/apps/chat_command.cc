@@ -37,10 +37,10 @@ text::Value message(const char* role, const std::string& content) {
 // Prints the answer as it comes; Ctrl-C ends it and keeps what was said so far.
 Result<std::string> answer(llm::LLM& llm, const text::Value::List& messages,
                            const llm::SamplingParams& sampling) {
-  auto prompt = llm.render_chat(
+  auto prompt = llm.chat_prompt(
       {{"messages", text::Value(messages)}, {"add_generation_prompt", text::Value(true)}});
   if (!prompt.ok()) return prompt.error();
-  auto request = llm.make_request(llm.tokenizer().encode(prompt.value(), false), sampling);
+  auto request = llm.make_request(std::move(prompt->ids), sampling);
   if (!request.ok()) return request.error();
   auto stream = llm.engine().submit(std::move(request).value());
   if (!stream.ok()) return stream.error();

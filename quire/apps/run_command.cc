@@ -46,13 +46,13 @@ std::vector<std::string> read_prompts(const RunOptions& options) {
   return prompts;
 }
 
-std::string to_chat(const llm::LLM& llm, const std::string& prompt) {
+std::vector<int32_t> to_chat(const llm::LLM& llm, const std::string& prompt) {
   text::Value::Dict message{{"role", text::Value("user")}, {"content", text::Value(prompt)}};
-  auto rendered = llm.render_chat(
+  auto chat = llm.chat_prompt(
       {{"messages", text::Value(text::Value::List{text::Value(std::move(message))})},
        {"add_generation_prompt", text::Value(true)}});
-  if (!rendered.ok()) throw LoadError("chat template", rendered.error().message);
-  return std::move(rendered).value();
+  if (!chat.ok()) throw LoadError("chat template", chat.error().message);
+  return std::move(chat->ids);
 }
 
 void print_json(const std::string& prompt, const llm::RequestOutput& result) {
@@ -83,8 +83,7 @@ int run(RunOptions& options) {
   std::vector<std::vector<int32_t>> inputs;
   inputs.reserve(prompts.size());
   for (const std::string& prompt : prompts) {
-    inputs.push_back(options.chat ? llm->tokenizer().encode(to_chat(*llm, prompt), false)
-                                  : llm->tokenizer().encode(prompt, true));
+    inputs.push_back(options.chat ? to_chat(*llm, prompt) : llm->tokenizer().encode(prompt, true));
   }
   const auto results = llm->generate(inputs, options.sampling);
   const double elapsed =

@@ -19,6 +19,7 @@
 #include "quire/server/http_server.h"
 #include "quire/server/metrics.h"
 #include "quire/server/service.h"
+#include "quire/server/stats_log.h"
 
 namespace quire::apps {
 namespace {
@@ -30,10 +31,10 @@ struct ServeOptions {
   server::HttpServer::Options http;
   server::Service::Options service;
   int shutdown_timeout_s = 30;
+  bool disable_log_stats = false;
   // Accepted so that existing scripts start; they change nothing here.
   bool enforce_eager = false;
   bool trust_remote_code = false;
-  bool disable_log_stats = false;
   bool disable_log_requests = false;
 };
 
@@ -63,7 +64,9 @@ void add_server_options(CLI::App& command, ServeOptions& options) {
   command.add_flag("--trust-remote-code", options.trust_remote_code,
                    "accepted; no code is ever loaded from a model");
   command.add_flag("--disable-log-stats", options.disable_log_stats,
-                   "accepted; this version logs no periodic statistics");
+                   "no line of throughput and load every 10 s of activity");
+  command.add_flag("--strict-fields", options.service.strict,
+                   "refuse request fields that no version of the API has");
   command.add_flag("--disable-log-requests,!--enable-log-requests", options.disable_log_requests,
                    "accepted; prompts are never logged");
 }
@@ -133,8 +136,10 @@ int serve(ServeOptions& options) {
   http.start();
   std::shared_ptr<server::Metrics> metrics;
   std::atomic<server::Metrics*> metrics_view{nullptr};
+  std::atomic<server::StatsLog*> stats_log_view{nullptr};
   options.model.llm.on_step = [&](const engine::StepStats& step) {
     if (server::Metrics* view = metrics_view.load()) view->observe_step(step);
+    if (server::StatsLog* view = stats_log_view.load()) view->observe_step();
   };
   const auto llm = open_model(options.model, path);
   if (options.service.served_names.empty()) {
@@ -149,6 +154,12 @@ int serve(ServeOptions& options) {
   metrics_view = metrics.get();
   if (!options.model.quiet) {
     fmt::print(stderr, "{}\nbackend {}\n", llm::format_report(memory), llm->backend_name());
+  }
+  std::unique_ptr<server::StatsLog> stats_log;
+  if (!options.disable_log_stats) {
+    stats_log = std::make_unique<server::StatsLog>(server::StatsLog::Options{
+        .read_stats = [&llm] { return llm->engine().stats(); }, .write = {}});
+    stats_log_view = stats_log.get();
   }
   server::Service api(options.service, *llm, *metrics);
   service = &api;

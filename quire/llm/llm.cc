@@ -60,6 +60,10 @@ Error no_tokenizer() {
   return invalid("This model has no tokenizer: give the prompt as token ids.", "prompt");
 }
 
+Error no_template() {
+  return invalid("This model has no chat template; give one with --chat-template.", "messages");
+}
+
 /// A request on its way to being a RequestOutput.
 struct Running {
   std::optional<engine::OutputStream> stream;
@@ -158,34 +162,44 @@ std::vector<RequestOutput> LLM::generate(std::span<const std::vector<int32_t>> p
 
 RequestOutput LLM::chat(const text::Value::List& messages, const SamplingParams& params) {
   RequestOutput output;
-  Result<std::string> prompt =
-      render_chat({{"messages", text::Value(messages)}, {"add_generation_prompt", true}});
-  if (!prompt || !has_tokenizer()) {
-    output.error = prompt ? no_tokenizer() : prompt.error();
+  Result<ChatPrompt> prompt =
+      chat_prompt({{"messages", text::Value(messages)}, {"add_generation_prompt", true}});
+  if (!prompt) {
+    output.error = prompt.error();
     return output;
   }
-  // The template writes BOS and the like itself.
-  const std::vector<std::vector<int32_t>> ids = {tokenizer().encode(*prompt, false)};
+  const std::vector<std::vector<int32_t>> ids = {std::move(prompt->ids)};
   return std::move(generate(ids, params).front());
 }
 
+text::Value::Dict LLM::special_token_variables(const text::Value::Dict& given) const {
+  text::Value::Dict variables;
+  if (!has_tokenizer()) return variables;
+  const text::TokenizerSpec& spec = tokenizer().spec();
+  const auto add = [&](const char* name, const std::string& token) {
+    const bool is_given = std::any_of(given.begin(), given.end(),
+                                      [name](const auto& entry) { return entry.first == name; });
+    if (!is_given && !token.empty()) variables.emplace_back(name, token);
+  };
+  add("bos_token", spec.bos_token);
+  add("eos_token", spec.eos_token);
+  add("unk_token", spec.unk_token);
+  add("pad_token", spec.pad_token);
+  return variables;
+}
+
 Result<std::string> LLM::render_chat(text::Value::Dict variables) const {
-  if (impl_->parts.chat_template == nullptr) {
-    return invalid("This model has no chat template; give one with --chat-template.", "messages");
-  }
-  if (impl_->parts.tokenizer != nullptr) {
-    const text::TokenizerSpec& spec = tokenizer().spec();
-    const auto add = [&variables](const char* name, const std::string& token) {
-      const bool given = std::any_of(variables.begin(), variables.end(),
-                                     [name](const auto& entry) { return entry.first == name; });
-      if (!given && !token.empty()) variables.emplace_back(name, token);
-    };
-    add("bos_token", spec.bos_token);
-    add("eos_token", spec.eos_token);
-    add("unk_token", spec.unk_token);
-    add("pad_token", spec.pad_token);
-  }
+  if (impl_->parts.chat_template == nullptr) return no_template();
+  for (auto& added : special_token_variables(variables)) variables.push_back(std::move(added));
   return impl_->parts.chat_template->render(variables);
+}
+
+Result<ChatPrompt> LLM::chat_prompt(text::Value::Dict variables, bool add_special_tokens) const {
+  if (impl_->parts.chat_template == nullptr) return no_template();
+  if (!has_tokenizer()) return no_tokenizer();
+  const text::Value::Dict added = special_token_variables(variables);
+  return make_chat_prompt(*impl_->parts.chat_template, tokenizer(), std::move(variables), added,
+                          add_special_tokens);
 }
 
 Result<engine::EngineRequest> LLM::make_request(std::vector<int32_t> prompt,

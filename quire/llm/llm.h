@@ -11,6 +11,7 @@
 #include "quire/checkpoint/model_config.h"
 #include "quire/engine/engine.h"
 #include "quire/engine/text_stream.h"
+#include "quire/llm/chat_prompt.h"
 #include "quire/llm/memory_report.h"
 #include "quire/llm/options.h"
 #include "quire/llm/sampling_params.h"
@@ -63,6 +64,10 @@ class LLM {
   /// The prompt of a chat request as text; `variables` (messages, tools, add_generation_prompt,
   /// ...) reach the template, with the tokenizer's special tokens added where they are not given.
   Result<std::string> render_chat(text::Value::Dict variables) const;
+  /// The same as the model reads it: special tokens that a message spells are text (chat_prompt.h).
+  /// Templates write BOS and the like themselves, so `add_special_tokens` is rarely wanted.
+  Result<ChatPrompt> chat_prompt(text::Value::Dict variables,
+                                 bool add_special_tokens = false) const;
   /// A checked engine request: the model's sampling defaults merged, a seed drawn.
   Result<engine::EngineRequest> make_request(std::vector<int32_t> prompt,
                                              const SamplingParams& params) const;
@@ -81,6 +86,8 @@ class LLM {
   const Options& options() const;
 
  private:
+  text::Value::Dict special_token_variables(const text::Value::Dict& given) const;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -21,12 +21,16 @@ Generation::Generation(OpenAiRequest request, ResponseIdentity identity,
       headers_(std::move(headers)),
       writer_(std::move(writer)) {}
 
-void Generation::start(engine::Engine& engine, std::vector<Prompt> prompts) {
+bool Generation::submit(engine::Engine& engine, std::vector<Prompt> prompts) {
   for (Prompt& prompt : prompts) {
     const int32_t n = prompt.request.n;
     std::vector<int32_t> ids = prompt.request.prompt;
     auto submitted = engine.submit(std::move(prompt.request));
-    if (!submitted.ok()) return fail(submitted.error());
+    if (!submitted.ok()) {
+      fail(submitted.error());
+      streams_.clear();
+      return false;
+    }
     Stream& stream = streams_.emplace_back(Stream{
         std::move(submitted).value(), std::move(prompt.text), std::move(ids), {}, {}, false});
     for (int32_t choice = 0; choice < n; ++choice) {
@@ -34,10 +38,16 @@ void Generation::start(engine::Engine& engine, std::vector<Prompt> prompts) {
     }
     usage_.prompt_tokens += static_cast<int64_t>(stream.prompt.size());
   }
+  return true;
+}
+
+void Generation::start(engine::Engine& engine, std::vector<Prompt> prompts) {
+  if (!submit(engine, std::move(prompts))) return;
   writer_->on_disconnect([self = shared_from_this()] {
     self->over_ = true;
-    self->release();
+    self->streams_.clear();
   });
+  if (over_) return;
   if (request_.stream) {
     streaming_begun_ = true;
     writer_->begin_stream({.status = 200,
@@ -46,34 +56,53 @@ void Generation::start(engine::Engine& engine, std::vector<Prompt> prompts) {
                            .headers = headers_,
                            .idle_bytes = ": keep-alive\n\n"});
   }
+  const auto waker = std::make_shared<Waker>();
+  waker->generation = weak_from_this();
+  waker->writer = writer_;
   for (Stream& stream : streams_) {
-    stream.output.set_notify([self = shared_from_this()] { self->wake(); });
+    stream.output.set_notify([waker] { wake(waker); });
   }
 }
 
 // On the engine's thread: one post however many streams of this request got events.
-void Generation::wake() {
-  if (pump_posted_.exchange(true)) return;
-  writer_->post([self = shared_from_this()] { self->pump(); });
+void Generation::wake(const std::shared_ptr<Waker>& waker) {
+  if (waker->posted.exchange(true)) return;
+  const auto writer = waker->writer.lock();
+  if (writer == nullptr) return;
+  writer->post([waker] {
+    waker->posted.store(false);
+    if (const auto self = waker->generation.lock()) self->pump();
+  });
 }
 
 void Generation::pump() {
-  pump_posted_.store(false);
+  if (over_) return;
+  try {
+    read_streams();
+  } catch (const std::exception& error) {
+    if (over_) throw;  // answering itself failed: the connection's to end
+    fail({ErrorKind::kInternal, error.what(), ""});
+  }
+  if (over_) streams_.clear();
+}
+
+void Generation::read_streams() {
   bool all_ended = true;
-  for (size_t i = 0; i < streams_.size() && !over_; ++i) {
-    while (!over_ && !streams_[i].ended) {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    while (!streams_[i].ended) {
       std::vector<engine::OutputEvent> events = std::move(events_);
       streams_[i].ended = !streams_[i].output.take(events);
       const bool nothing = events.empty();
       for (engine::OutputEvent& event : events) {
-        if (!over_) take_event(i, event);
+        take_event(i, event);
+        if (over_) return;
       }
       events_ = std::move(events);
       if (nothing) break;
     }
-    if (!over_) all_ended = all_ended && streams_[i].ended;
+    all_ended = all_ended && streams_[i].ended;
   }
-  if (!over_ && all_ended) finish();
+  if (all_ended) finish();
 }
 
 void Generation::take_event(size_t stream_index, engine::OutputEvent& event) {
@@ -89,6 +118,11 @@ void Generation::take_event(size_t stream_index, engine::OutputEvent& event) {
   usage_.completion_tokens += static_cast<int64_t>(event.tokens.size());
   if (event.summary) usage_.cached_tokens += event.summary->num_cached_tokens;
   if (event.error) return fail(*event.error);
+  // Whoever hung up reads no events: the engine itself was stopped.
+  if (event.finish == engine::FinishReason::kAbort) {
+    return fail(
+        {ErrorKind::kUnavailable, "The server was shut down before this request was done.", ""});
+  }
   if (!event.prompt_logprobs.empty()) stream.prompt_logprobs = std::move(event.prompt_logprobs);
 
   const auto index = static_cast<int32_t>(stream_index * stream.choices.size()) + event.choice;
@@ -99,7 +133,7 @@ void Generation::take_event(size_t stream_index, engine::OutputEvent& event) {
     if (tells_nothing) return;  // text held back
     json::object out = chunk(identity_, std::move(delta));
     if (request_.continuous_usage) {
-      out["usage"] = usage_json(usage());
+      out["usage"] = usage_json(usage_);
     } else if (request_.include_usage) {
       out["usage"] = nullptr;
     }
@@ -166,24 +200,23 @@ ChoiceDelta Generation::delta_of(Stream& stream, Choice& choice, int32_t index,
 }
 
 void Generation::fail(const Error& error) {
+  over_ = true;
   if (error.kind == ErrorKind::kInternal) log_error("request {}: {}", identity_.id, error.message);
   if (streaming_begun_) {
-    writer_->write("data: " + error_body(error) + "\n\n");
-    writer_->write("data: [DONE]\n\n");
+    writer_->write("data: " + error_body(error) + "\n\ndata: [DONE]\n\n");
     writer_->end_stream();
   } else {
     HttpResponse response = error_response(error);
     response.headers.insert(response.headers.end(), headers_.begin(), headers_.end());
     writer_->send(std::move(response));
   }
-  over_ = true;
-  release();
 }
 
 void Generation::finish() {
   if (request_.stream) {
-    if (request_.include_usage) writer_->write(sse(usage_chunk(identity_, usage())));
+    if (request_.include_usage) writer_->write(sse(usage_chunk(identity_, usage_)));
     writer_->write("data: [DONE]\n\n");
+    over_ = true;
     writer_->end_stream();
   } else {
     std::vector<ChoiceDelta> choices;
@@ -196,23 +229,12 @@ void Generation::finish() {
         choices.push_back(std::move(choice.whole));
       }
     }
-    writer_->send({.status = 200,
-                   .body = json::serialize(whole_response(identity_, std::move(choices), usage())),
-                   .headers = headers_,
-                   .idle_bytes = ""});
+    HttpResponse response;
+    response.body = json::serialize(whole_response(identity_, std::move(choices), usage_));
+    response.headers = headers_;
+    over_ = true;
+    writer_->send(std::move(response));
   }
-  over_ = true;
-  release();
-}
-
-// Dropping the streams cancels what still runs and ends the notifications that keep this object
-// alive. Not at once: this may run inside a loop over the streams.
-void Generation::release() {
-  writer_->post([self = shared_from_this()] { self->streams_.clear(); });
-}
-
-Usage Generation::usage() const {
-  return usage_;
 }
 
 }  // namespace quire::server

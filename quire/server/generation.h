@@ -18,8 +18,9 @@
 
 namespace quire::server {
 
-/// Lives as long as its request: held by the engine's notify callbacks and the connection's
-/// disconnect callback. Everything but the notification runs on the connection's executor.
+/// Held by the connection's disconnect callback, which lives as long as the exchange; the engine
+/// holds a Waker alone. So the end of the exchange, however it comes, drops the streams, and with
+/// them what still runs is cancelled. All of it runs on the connection's executor.
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
   struct Observer {
@@ -63,15 +64,23 @@ class Generation : public std::enable_shared_from_this<Generation> {
     bool ended = false;
   };
 
-  void wake();
+  /// What the engine's thread holds of a generation. It must never hold the last reference to one:
+  /// a stream cannot be dropped from inside its own notification.
+  struct Waker {
+    std::weak_ptr<Generation> generation;  // locked on the connection's executor only
+    std::weak_ptr<ResponseWriter> writer;
+    std::atomic<bool> posted{false};
+  };
+  static void wake(const std::shared_ptr<Waker>& waker);
+
+  bool submit(engine::Engine& engine, std::vector<Prompt> prompts);
   void pump();
+  void read_streams();
   void take_event(size_t stream_index, engine::OutputEvent& event);
   ChoiceDelta delta_of(Stream& stream, Choice& choice, int32_t index, engine::OutputEvent& event);
   void begin_choice(Stream& stream, Choice& choice, ChoiceDelta& delta);
   void fail(const Error& error);
   void finish();
-  void release();
-  Usage usage() const;
 
   OpenAiRequest request_;
   ResponseIdentity identity_;
@@ -80,11 +89,10 @@ class Generation : public std::enable_shared_from_this<Generation> {
   std::vector<std::pair<std::string, std::string>> headers_;
   std::shared_ptr<ResponseWriter> writer_;
   std::vector<Stream> streams_;
-  std::atomic<bool> pump_posted_{false};
   std::vector<engine::OutputEvent> events_;
   Usage usage_;
   bool streaming_begun_ = false;
-  bool over_ = false;
+  bool over_ = false;  // answered, or nobody is there to answer
 };
 
 }  // namespace quire::server

@@ -48,16 +48,30 @@ tcp::acceptor listen_on(asio::io_context& io, const std::string& host, uint16_t 
 // needs no lock and never changes threads (compilers keep addresses of thread-local data over a
 // suspension).
 struct IoThread {
+  // An exception that got this far has ended one handler; the thread goes on with the others.
+  void work() {
+    for (;;) {
+      try {
+        io.run();
+        return;
+      } catch (const std::exception& error) {
+        log_error("an I/O handler failed: {}", error.what());
+      }
+    }
+  }
+
+  std::set<HttpSession*>
+      sessions;  // touched on this thread only; outlives the context's coroutines
   asio::io_context io{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
+  asio::executor_work_guard<asio::io_context::executor_type> keep_running{io.get_executor()};
   std::thread thread;
-  std::set<HttpSession*> sessions;  // touched on this thread only
 };
 
 asio::awaitable<void> serve(IoThread& io_thread, std::shared_ptr<HttpSession> session) {
+  const auto forget = [&](HttpSession* ended) { io_thread.sessions.erase(ended); };
   io_thread.sessions.insert(session.get());
+  const std::unique_ptr<HttpSession, decltype(forget)> listed(session.get(), forget);
   co_await session->run();
-  io_thread.sessions.erase(session.get());
 }
 
 }  // namespace
@@ -68,6 +82,7 @@ struct HttpServer::Impl {
       threads.push_back(std::make_unique<IoThread>());
     }
     acceptor.emplace(listen_on(threads[0]->io, options.host, options.port));
+    port = acceptor->local_endpoint().port();
     context->options = std::move(options);
     context->handler = std::move(handler);
   }
@@ -78,21 +93,41 @@ struct HttpServer::Impl {
       const auto [error] = co_await acceptor->async_accept(socket, kAwait);
       if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor)
         co_return;
-      if (error) {  // out of descriptors, most likely: let some close
-        asio::steady_timer pause(threads[0]->io, std::chrono::milliseconds(50));
-        co_await pause.async_wait(kAwait);
+      if (!error) {
+        admit(*threads[next], std::move(socket));
         continue;
       }
-      if (context->num_connections >= context->options.max_connections)
-        continue;  // closed by its destructor
-      auto session = std::make_shared<HttpSession>(std::move(socket), context);
-      asio::co_spawn(session->executor(), serve(*threads[next], session), asio::detached);
+      // Out of descriptors, most likely: let some close.
+      asio::steady_timer pause(threads[0]->io, std::chrono::milliseconds(50));
+      co_await pause.async_wait(kAwait);
+    }
+  }
+
+  // A connection too many, or one there is no memory for, is closed by the socket's destructor.
+  void admit(IoThread& io_thread, tcp::socket socket) {
+    try {
+      boost::system::error_code gone;
+      const tcp::endpoint peer = socket.remote_endpoint(gone);
+      if (gone) return;
+      const std::string address = peer.address().to_string();
+      if (!context->enter(address)) return;
+      std::shared_ptr<HttpSession> session;
+      try {
+        session = std::make_shared<HttpSession>(std::move(socket), address, context);
+      } catch (...) {
+        context->leave(address);
+        throw;
+      }
+      asio::co_spawn(session->executor(), serve(io_thread, session), asio::detached);
+    } catch (const std::exception& error) {
+      log_error("a connection was dropped: {}", error.what());
     }
   }
 
   std::shared_ptr<SessionContext> context = std::make_shared<SessionContext>();
   std::vector<std::unique_ptr<IoThread>> threads;
-  std::optional<tcp::acceptor> acceptor;  // on the first thread
+  std::optional<tcp::acceptor> acceptor;  // used on the first thread alone
+  uint16_t port = 0;
 };
 
 HttpServer::HttpServer(Options options, HttpHandler handler)
@@ -103,13 +138,13 @@ HttpServer::~HttpServer() {
 }
 
 uint16_t HttpServer::port() const {
-  return impl_->acceptor->local_endpoint().port();
+  return impl_->port;
 }
 
 void HttpServer::start() {
   asio::co_spawn(impl_->threads[0]->io, impl_->accept_loop(), asio::detached);
   for (const auto& io_thread : impl_->threads) {
-    io_thread->thread = std::thread([&io = io_thread->io] { io.run(); });
+    io_thread->thread = std::thread([&loop = *io_thread] { loop.work(); });
   }
 }
 

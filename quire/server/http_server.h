@@ -20,6 +20,7 @@ class HttpServer {
     int64_t max_body_bytes = int64_t{32} << 20;
     uint32_t max_header_bytes = 32 * 1024;
     int max_connections = 4096;
+    int max_connections_per_address = 2048;       // so that one client cannot take them all
     int64_t max_queued_bytes = int64_t{8} << 20;  // of a response that its client does not read
     std::chrono::seconds header_timeout{10};
     std::chrono::seconds body_timeout{60};
@@ -42,7 +43,8 @@ class HttpServer {
   void drain();
   /// Connections with an exchange under way.
   int num_active() const;
-  /// Closes everything and joins the threads.
+  /// Closes everything and joins the threads. Whoever may still call a ResponseWriter's post() from
+  /// another thread is stopped before the server is destroyed.
   void stop();
 
  private:

@@ -15,6 +15,7 @@
 
 #include "quire/base/check.h"
 #include "quire/base/log.h"
+#include "quire/server/error_response.h"
 
 namespace quire::server {
 namespace {
@@ -25,6 +26,7 @@ namespace http = boost::beast::http;
 
 // Proxies cut streams that are silent for a minute.
 constexpr std::chrono::seconds kIdleInterval{15};
+constexpr std::chrono::seconds kLingerTime{2};
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 HttpRequest to_request(http::request<http::string_body>&& message) {
@@ -43,18 +45,20 @@ HttpRequest to_request(http::request<http::string_body>&& message) {
   return request;
 }
 
+enum class Framing { kLength, kChunks, kUntilClose };
+
 // The status line and headers as they go over the wire.
-std::string head_bytes(const HttpResponse& response, bool keep_alive, bool chunked) {
+std::string head_bytes(const HttpResponse& response, bool keep_alive, Framing framing) {
   http::response<http::empty_body> head;
   head.version(11);
   head.result(static_cast<unsigned>(response.status));
   head.set(http::field::server, "quire");
-  head.set(http::field::content_type, response.content_type);
+  if (response.status != 204) head.set(http::field::content_type, response.content_type);
   for (const auto& [name, value] : response.headers) head.set(name, value);
   head.keep_alive(keep_alive);
-  if (chunked) {
-    head.chunked(true);
-  } else {
+  if (framing == Framing::kChunks) head.chunked(true);
+  // 204 says that there is no body; a length beside it is forbidden.
+  if (framing == Framing::kLength && response.status != 204) {
     head.content_length(response.body.size());
   }
   std::ostringstream text;
@@ -62,23 +66,55 @@ std::string head_bytes(const HttpResponse& response, bool keep_alive, bool chunk
   return text.str();
 }
 
-std::string error_body(int status, std::string_view message) {
-  return fmt::format(
-      R"({{"error":{{"message":"{}","type":"invalid_request_error","param":null,"code":{}}}}})",
-      message, status);
-}
-
 }  // namespace
 
-HttpSession::HttpSession(asio::ip::tcp::socket socket, std::shared_ptr<SessionContext> context)
-    : context_(std::move(context)),
-      stream_(std::move(socket)),
-      signal_(stream_.get_executor(), asio::steady_timer::time_point::max()) {
-  context_->num_connections.fetch_add(1);
+bool SessionContext::enter(const std::string& address) {
+  if (num_connections.fetch_add(1) >= options.max_connections) {
+    num_connections.fetch_sub(1);
+    return false;
+  }
+  try {
+    const std::lock_guard lock(mutex_);
+    int& count = by_address_[address];
+    if (count < options.max_connections_per_address) {
+      ++count;
+      return true;
+    }
+  } catch (...) {
+    num_connections.fetch_sub(1);
+    throw;
+  }
+  num_connections.fetch_sub(1);
+  return false;
 }
 
+void SessionContext::leave(const std::string& address) {
+  num_connections.fetch_sub(1);
+  const std::lock_guard lock(mutex_);
+  const auto found = by_address_.find(address);
+  if (found != by_address_.end() && --found->second == 0) by_address_.erase(found);
+}
+
+HttpSession::HttpSession(asio::ip::tcp::socket socket, std::string address,
+                         std::shared_ptr<SessionContext> context)
+    : context_(std::move(context)),
+      address_(std::move(address)),
+      stream_(std::move(socket)),
+      signal_(stream_.get_executor(), asio::steady_timer::time_point::max()) {}
+
 HttpSession::~HttpSession() {
-  context_->num_connections.fetch_sub(1);
+  context_->leave(address_);
+}
+
+HttpSession::ExchangeScope::ExchangeScope(HttpSession& owner) : session(owner) {
+  session.busy_ = true;
+  session.context_->num_active.fetch_add(1);
+}
+
+HttpSession::ExchangeScope::~ExchangeScope() {
+  session.busy_ = false;
+  session.context_->num_active.fetch_sub(1);
+  const auto dropped = std::exchange(session.disconnected_, nullptr);
 }
 
 asio::awaitable<void> HttpSession::run() {
@@ -88,25 +124,29 @@ asio::awaitable<void> HttpSession::run() {
   while (open_ && keep_alive_ && !context_->draining) {
     Parser parser;
     if (!co_await read_request(parser)) break;
-    const bool keep_alive = parser.get().keep_alive();
-    co_await exchange(to_request(parser.release()), keep_alive);
+    co_await exchange(parser.release());
   }
   open_ = false;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   stream_.close();
 }
 
+// A connection that waits for its next request may wait longer than one that has sent none yet.
+asio::awaitable<bool> HttpSession::wait_first_byte() {
+  const HttpServer::Options& options = context_->options;
+  stream_.expires_after(first_ ? options.header_timeout : options.keep_alive_timeout);
+  const auto [error, count] = co_await stream_.async_read_some(buffer_.prepare(4096), kAwait);
+  if (error) co_return false;
+  buffer_.commit(count);
+  co_return true;
+}
+
 asio::awaitable<bool> HttpSession::read_request(Parser& parser) {
   const HttpServer::Options& options = context_->options;
   parser.header_limit(options.max_header_bytes);
   parser.body_limit(static_cast<uint64_t>(options.max_body_bytes));
-  if (buffer_.size() ==
-      0) {  // idle: wait for the first byte longer than for the rest of the headers
-    stream_.expires_after(options.keep_alive_timeout);
-    const auto [error, count] = co_await stream_.async_read_some(buffer_.prepare(4096), kAwait);
-    if (error) co_return false;
-    buffer_.commit(count);
-  }
+  if (buffer_.size() == 0 && !co_await wait_first_byte()) co_return false;
+  first_ = false;
   stream_.expires_after(options.header_timeout);
   auto [error, count] = co_await http::async_read_header(stream_, buffer_, parser, kAwait);
   if (!error && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
@@ -127,46 +167,60 @@ asio::awaitable<bool> HttpSession::read_request(Parser& parser) {
 asio::awaitable<void> HttpSession::refuse(boost::system::error_code error) {
   HttpResponse response;
   if (error == http::error::body_limit) {
-    response.status = 413;
-    response.body =
-        error_body(413, fmt::format("The request body is larger than the limit of {} bytes.",
-                                    context_->options.max_body_bytes));
+    response = error_response({ErrorKind::kTooLarge,
+                               fmt::format("The request body is larger than the limit of {} bytes.",
+                                           context_->options.max_body_bytes),
+                               ""});
   } else if (error == http::error::header_limit) {
+    response = error_response(
+        invalid(fmt::format("The request headers are larger than the limit of {} bytes.",
+                            context_->options.max_header_bytes)));
     response.status = 431;
-    response.body =
-        error_body(431, fmt::format("The request headers are larger than the limit of {} bytes.",
-                                    context_->options.max_header_bytes));
   } else if (error.category() == http::make_error_code(http::error::bad_method).category()) {
-    response.status = 400;
-    response.body = error_body(400, "The request is not valid HTTP/1.1.");
+    response = error_response(invalid("The request is not valid HTTP/1.1."));
   } else {
     co_return;  // the connection itself failed
   }
-  co_await send_bytes(head_bytes(response, false, false) + response.body);
+  if (co_await send_bytes(head_bytes(response, false, Framing::kLength) + response.body)) {
+    co_await linger();
+  }
 }
 
-asio::awaitable<void> HttpSession::exchange(HttpRequest request, bool keep_alive) {
+// Closing a socket with unread bytes resets the connection, and the reset may overtake the answer:
+// so what the client still sends is read for a moment.
+asio::awaitable<void> HttpSession::linger() {
+  boost::system::error_code ignored;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  buffer_.clear();
+  stream_.expires_after(kLingerTime);
+  for (;;) {
+    const auto [error, count] = co_await stream_.async_read_some(buffer_.prepare(65536), kAwait);
+    if (error) co_return;
+  }
+}
+
+asio::awaitable<void> HttpSession::exchange(Parser::value_type message) {
   using namespace asio::experimental::awaitable_operators;
   queue_.clear();
   queued_bytes_ = 0;
-  disconnected_ = nullptr;
   idle_bytes_.clear();
-  streaming_ = answered_ = complete_ = false;
-  keep_alive_ = keep_alive;
-  busy_ = true;
-  context_->num_active.fetch_add(1);
-  context_->handler(std::move(request), shared_from_this());
+  streaming_ = answered_ = complete_ = written_ = false;
+  head_only_ = message.method() == http::verb::head;
+  may_chunk_ = message.version() >= 11;
+  keep_alive_ = may_chunk_ && message.keep_alive();
+  const ExchangeScope scope(*this);
+  guarded([&] { context_->handler(to_request(std::move(message)), shared_from_this()); });
   co_await (write_response() || watch_client());
-  if (!complete_ || !queue_.empty()) client_left();
-  disconnected_ = nullptr;
-  busy_ = false;
-  context_->num_active.fetch_sub(1);
+  if (!written_) client_left();
 }
 
 asio::awaitable<void> HttpSession::write_response() {
   while (open_) {
     if (queue_.empty()) {
-      if (complete_) co_return;
+      if (complete_) {
+        written_ = true;
+        co_return;
+      }
       if (idle_bytes_.empty()) {
         signal_.expires_at(asio::steady_timer::time_point::max());
       } else {
@@ -198,7 +252,7 @@ asio::awaitable<void> HttpSession::watch_client() {
     char byte = 0;
     const ssize_t got = recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
-      open_ = false;
+      drop();
       co_return;
     }
     if (got > 0) {  // a pipelined request waits its turn; look again later for a close behind it
@@ -218,9 +272,35 @@ asio::awaitable<bool> HttpSession::send_bytes(std::string bytes) {
   co_return !error;
 }
 
+// Runs what may throw (out of memory, most likely): the exchange fails, not the server.
+void HttpSession::guarded(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    failed(error.what());
+  }
+}
+
+void HttpSession::failed(const char* what) {
+  log_error("an exchange failed: {}", what);
+  if (!busy_) return;
+  // Whoever was answering is done with it.
+  if (const auto callback = std::exchange(disconnected_, nullptr)) callback();
+  if (answered_) return drop();
+  send(error_response({ErrorKind::kInternal, what, ""}));
+}
+
 void HttpSession::client_left() {
   open_ = false;
   if (const auto callback = std::exchange(disconnected_, nullptr)) callback();
+}
+
+// Ends the exchange where it stands: reads and writes under way return.
+void HttpSession::drop() {
+  open_ = false;
+  boost::system::error_code ignored;
+  stream_.socket().cancel(ignored);
+  wake();
 }
 
 void HttpSession::wake() {
@@ -231,56 +311,53 @@ void HttpSession::close_if_idle() {
   if (!busy_) stream_.close();
 }
 
-void HttpSession::send(HttpResponse response) {
-  QUIRE_CHECK(!answered_);
-  answered_ = complete_ = true;
-  if (context_->draining) keep_alive_ = false;
-  std::string bytes = head_bytes(response, keep_alive_, false) + response.body;
+void HttpSession::enqueue(std::string bytes) {
   queued_bytes_ += bytes.size();
   queue_.push_back(std::move(bytes));
   wake();
+}
+
+void HttpSession::send(HttpResponse response) {
+  QUIRE_CHECK(!answered_);
+  if (context_->draining) keep_alive_ = false;
+  std::string bytes = head_bytes(response, keep_alive_, Framing::kLength);
+  if (!head_only_) bytes += response.body;
+  answered_ = complete_ = true;
+  enqueue(std::move(bytes));
 }
 
 void HttpSession::begin_stream(HttpResponse head) {
   QUIRE_CHECK(!answered_);
+  if (context_->draining) keep_alive_ = false;
+  std::string bytes =
+      head_bytes(head, keep_alive_, may_chunk_ ? Framing::kChunks : Framing::kUntilClose);
   answered_ = streaming_ = true;
   idle_bytes_ = std::move(head.idle_bytes);
-  if (context_->draining) keep_alive_ = false;
-  std::string bytes = head_bytes(head, keep_alive_, true);
-  queued_bytes_ += bytes.size();
-  queue_.push_back(std::move(bytes));
-  wake();
+  enqueue(std::move(bytes));
 }
 
 void HttpSession::write(std::string bytes) {
   QUIRE_CHECK(streaming_ && !complete_);
-  if (bytes.empty() || !open_) return;
-  std::string chunk = fmt::format("{:x}\r\n", bytes.size());
-  chunk += bytes;
-  chunk += "\r\n";
-  queued_bytes_ += chunk.size();
-  if (queued_bytes_ > static_cast<size_t>(context_->options.max_queued_bytes)) {
+  if (bytes.empty() || head_only_ || !open_) return;
+  std::string chunk =
+      may_chunk_ ? fmt::format("{:x}\r\n{}\r\n", bytes.size(), bytes) : std::move(bytes);
+  if (queued_bytes_ + chunk.size() > static_cast<size_t>(context_->options.max_queued_bytes)) {
     log_warning("a client does not read its response: disconnected");
-    open_ = false;
-    stream_.socket().cancel();
-    wake();
-    return;
+    return drop();
   }
-  queue_.push_back(std::move(chunk));
-  wake();
+  enqueue(std::move(chunk));
 }
 
 void HttpSession::end_stream() {
   QUIRE_CHECK(streaming_ && !complete_);
+  if (may_chunk_ && !head_only_) enqueue("0\r\n\r\n");
   complete_ = true;
-  queue_.emplace_back("0\r\n\r\n");
-  queued_bytes_ += 5;
   wake();
 }
 
 void HttpSession::post(std::function<void()> work) {
   asio::post(stream_.get_executor(),
-             [self = shared_from_this(), work = std::move(work)] { work(); });
+             [self = shared_from_this(), work = std::move(work)] { self->guarded(work); });
 }
 
 void HttpSession::on_disconnect(std::function<void()> callback) {

@@ -6,7 +6,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -27,11 +29,21 @@ struct SessionContext {
   std::atomic<int> num_connections{0};
   std::atomic<int> num_active{0};
   std::atomic<bool> draining{false};
+
+  /// Counts a connection in; false where the server or the address has as many as it may.
+  bool enter(const std::string& address);
+  void leave(const std::string& address);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, int> by_address_;
 };
 
 class HttpSession : public ResponseWriter, public std::enable_shared_from_this<HttpSession> {
  public:
-  HttpSession(boost::asio::ip::tcp::socket socket, std::shared_ptr<SessionContext> context);
+  /// `address` was counted in by context->enter(); the destructor counts it out.
+  HttpSession(boost::asio::ip::tcp::socket socket, std::string address,
+              std::shared_ptr<SessionContext> context);
   ~HttpSession() override;
 
   /// Serves the connection until it ends; spawned on the socket's I/O thread.
@@ -52,15 +64,32 @@ class HttpSession : public ResponseWriter, public std::enable_shared_from_this<H
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
   boost::asio::awaitable<bool> read_request(Parser& parser);
+  /// One exchange's marks, taken back however it ends: also when its coroutine is destroyed with
+  /// the server. Dropping the disconnect callback frees what the handler made for the exchange.
+  struct ExchangeScope {
+    explicit ExchangeScope(HttpSession& owner);
+    ~ExchangeScope();
+    ExchangeScope(const ExchangeScope&) = delete;
+    ExchangeScope& operator=(const ExchangeScope&) = delete;
+    HttpSession& session;
+  };
+
+  boost::asio::awaitable<bool> wait_first_byte();
   boost::asio::awaitable<void> refuse(boost::system::error_code error);
-  boost::asio::awaitable<void> exchange(HttpRequest request, bool keep_alive);
+  boost::asio::awaitable<void> linger();
+  boost::asio::awaitable<void> exchange(Parser::value_type message);
   boost::asio::awaitable<void> write_response();
   boost::asio::awaitable<void> watch_client();
   boost::asio::awaitable<bool> send_bytes(std::string bytes);
+  void guarded(const std::function<void()>& work);
+  void failed(const char* what);
   void client_left();
+  void drop();
+  void enqueue(std::string bytes);
   void wake();
 
   std::shared_ptr<SessionContext> context_;
+  std::string address_;
   boost::beast::tcp_stream stream_;
   boost::asio::steady_timer signal_;  // never expires; cancelled to wake the writer
   boost::beast::flat_buffer buffer_;
@@ -70,10 +99,14 @@ class HttpSession : public ResponseWriter, public std::enable_shared_from_this<H
   std::string idle_bytes_;
   bool open_ = true;
   bool busy_ = false;
+  bool first_ = true;  // no request has come yet
   bool keep_alive_ = true;
+  bool head_only_ = false;  // the answer to HEAD has no body
+  bool may_chunk_ = true;   // HTTP/1.0 knows no chunks: a stream ends with the connection
   bool streaming_ = false;
   bool answered_ = false;
   bool complete_ = false;  // the response is whole once the queue is empty
+  bool written_ = false;   // the whole response went out
 };
 
 }  // namespace quire::server

@@ -24,7 +24,25 @@ std::optional<int64_t> as_integer(const boost::json::value& value) {
   return std::nullopt;
 }
 
+// The beginning of the value's JSON: it may be as long as the body.
+std::string shown(const boost::json::value& value) {
+  constexpr size_t kMaxShown = 77;
+  char bytes[kMaxShown + 3];
+  boost::json::serializer serializer;
+  serializer.reset(&value);
+  const std::string_view text = serializer.read(bytes);
+  if (text.size() <= kMaxShown) return std::string(text);
+  return std::string(cut_utf8(text, kMaxShown)) + "...";
+}
+
 }  // namespace
+
+std::string_view cut_utf8(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
 
 std::optional<int32_t> as_id(const boost::json::value& value) {
   if (!value.is_int64() && !value.is_uint64()) return std::nullopt;
@@ -45,8 +63,7 @@ const boost::json::value* JsonFields::find(std::string_view name) const {
 void JsonFields::fail(std::string_view name, std::string_view expected) {
   if (error_) return;
   const boost::json::value* value = object_.if_contains(name);
-  std::string found = value == nullptr ? "nothing" : boost::json::serialize(*value);
-  if (found.size() > 80) found = found.substr(0, 77) + "...";
+  const std::string found = value == nullptr ? "nothing" : shown(*value);
   error_ = invalid(fmt::format("{}{}: expected {}, found {}", prefix_, name, expected, found),
                    prefix_ + std::string(name));
 }

@@ -40,6 +40,9 @@ class JsonFields {
   std::optional<Error> error_;
 };
 
+/// The longest beginning of `text` that has at most `max_bytes` and cuts no code point.
+std::string_view cut_utf8(std::string_view text, size_t max_bytes);
+
 /// `value` as an id, or nothing when it is not an integer that fits.
 std::optional<int32_t> as_id(const boost::json::value& value);
 

@@ -17,6 +17,7 @@ namespace json = boost::json;
 
 constexpr int64_t kMaxInt = 0x7fffffff;
 constexpr size_t kMaxPrompts = 1024;
+constexpr size_t kMaxChoices = 4096;  // of all prompts of a request
 
 std::optional<float> narrow(std::optional<double> value) {
   if (!value) return std::nullopt;
@@ -131,6 +132,9 @@ void read_prompts(JsonFields& fields, OpenAiRequest& request) {
 void read_completion(JsonFields& fields, OpenAiRequest& request) {
   read_common(fields, request);
   read_prompts(fields, request);
+  if (request.prompts.size() * static_cast<size_t>(request.params.n) > kMaxChoices) {
+    fields.fail("n", fmt::format("at most {} choices for all prompts together", kMaxChoices));
+  }
   request.echo = fields.boolean("echo").value_or(false);
   request.add_special_tokens = fields.boolean("add_special_tokens").value_or(true);
   const auto limit = fields.integer("max_completion_tokens", 0, kMaxInt);
@@ -190,9 +194,10 @@ Result<OpenAiRequest> parse(std::string_view body, void (*read)(JsonFields&, Ope
   const json::value value = json::parse(body, failure, {}, options);
   if (failure) return invalid(fmt::format("the body is not JSON: {}", failure.message()));
   if (!value.is_object()) return invalid("the body must be a JSON object");
-  if (auto error = refuse_unsupported(value.get_object())) return *error;
   JsonFields fields(value.get_object());
   OpenAiRequest request;
+  if (auto error = refuse_unsupported(value.get_object(), read == read_chat)) return *error;
+  request.unknown_fields = unknown_fields(value.get_object());
   read(fields, request);
   if (fields.error()) return *fields.error();
   return request;

@@ -22,6 +22,7 @@ struct OpenAiRequest {
   bool continuous_usage = false;
   bool return_token_ids = false;
   std::string request_id;  // from the body; empty when not given
+  std::vector<std::string> unknown_fields;
 
   // Completions: one answer a prompt (times n).
   std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;

@@ -1,6 +1,7 @@
 #include "quire/server/service.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <ctime>
 #include <random>
@@ -10,7 +11,7 @@
 #include <openssl/crypto.h>
 #include <boost/json.hpp>
 
-#include "quire/base/log.h"
+#include "quire/base/error.h"
 #include "quire/server/error_response.h"
 #include "quire/server/generation.h"
 #include "quire/server/openai_request.h"
@@ -58,49 +59,57 @@ const std::vector<Service::Route>& Service::routes() {
 }
 
 Service::Service(Options options, llm::LLM& llm, Metrics& metrics)
-    : options_(std::move(options)), llm_(&llm), metrics_(&metrics), started_(std::time(nullptr)) {}
+    : options_(std::move(options)), llm_(&llm), metrics_(&metrics), started_(std::time(nullptr)) {
+  if (!llm.has_tokenizer()) {
+    throw LoadError("--tokenizer", "the model has none of its own, and the API speaks in text");
+  }
+}
 
 void Service::handle(HttpRequest request, const Writer& writer) {
-  if (request.method == "OPTIONS") {
-    HttpResponse preflight{
-        .status = 204, .body = "", .headers = common_headers(request), .idle_bytes = ""};
-    preflight.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-    preflight.headers.emplace_back("Access-Control-Allow-Headers", "*");
-    return writer->send(std::move(preflight));
-  }
+  if (request.method == "OPTIONS") return preflight(request, writer);
+  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
   const Route* found = nullptr;
-  bool path_known = false;
+  std::string allowed;
   for (const Route& route : routes()) {
     if (route.path != request.path) continue;
-    path_known = true;
-    if (route.method == request.method) found = &route;
+    allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", route.method);
+    if (route.method == "GET") allowed += ", HEAD";
+    if (route.method == method) found = &route;
   }
-  if (found == nullptr) {
-    if (path_known) {
-      HttpResponse response =
-          error_response(invalid(fmt::format("{} is not allowed here", request.method)));
-      response.status = 405;
-      return writer->send(std::move(response));
-    }
-    return fail(request, writer, {ErrorKind::kNotFound, "There is nothing at this path.", ""});
-  }
-  if (!found->open && !authorised(request)) {
+  if (found != nullptr) {
+    if (found->open || authorised(request)) return (this->*found->handler)(request, writer);
     return fail(request, writer,
                 {ErrorKind::kUnauthorized, "The API key is missing or wrong.", ""});
   }
-  try {
-    (this->*found->handler)(request, writer);
-  } catch (const std::exception& error) {
-    log_error("{} {}: {}", request.method, request.path, error.what());
-    fail(request, writer, {ErrorKind::kInternal, error.what(), ""});
+  if (allowed.empty()) {
+    return fail(request, writer, {ErrorKind::kNotFound, "There is nothing at this path.", ""});
   }
+  HttpResponse response = error_response(invalid(fmt::format("The method here is {}.", allowed)));
+  response.status = 405;
+  response.headers = common_headers(request);
+  response.headers.emplace_back("Allow", allowed);
+  writer->send(std::move(response));
+}
+
+// Browsers ask first. "*" covers no Authorization header, so that is named.
+void Service::preflight(const HttpRequest& request, const Writer& writer) const {
+  HttpResponse response;
+  response.status = 204;
+  response.headers = common_headers(request);
+  response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+  response.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, *");
+  writer->send(std::move(response));
 }
 
 bool Service::authorised(const HttpRequest& request) const {
   if (options_.api_keys.empty()) return true;
   std::string_view given = request.header("authorization");
-  constexpr std::string_view kBearer = "Bearer ";
-  if (!given.starts_with(kBearer)) return false;
+  constexpr std::string_view kBearer = "bearer ";  // a scheme's case does not count
+  const bool is_bearer =
+      given.size() > kBearer.size() &&
+      std::equal(kBearer.begin(), kBearer.end(), given.begin(),
+                 [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
+  if (!is_bearer) return false;
   given.remove_prefix(kBearer.size());
   bool known = false;
   for (const std::string& key : options_.api_keys) known = same_key(key, given) || known;
@@ -118,6 +127,7 @@ std::vector<std::pair<std::string, std::string>> Service::common_headers(
   for (const std::string& allowed : options_.allowed_origins) {
     if (allowed == "*" || allowed == origin) {
       headers.emplace_back("Access-Control-Allow-Origin", allowed);
+      if (allowed != "*") headers.emplace_back("Vary", "Origin");
       break;
     }
   }
@@ -194,10 +204,10 @@ Result<std::vector<Generation::Prompt>> make_prompts(const llm::LLM& llm, OpenAi
     return std::nullopt;
   };
   if (request.chat) {
-    auto text = llm.render_chat(std::move(request.template_variables));
-    if (!text.ok()) return text.error();
-    auto ids = llm.tokenizer().encode(text.value(), request.add_special_tokens);
-    if (auto error = add(std::move(text).value(), std::move(ids))) return *error;
+    auto prompt =
+        llm.chat_prompt(std::move(request.template_variables), request.add_special_tokens);
+    if (!prompt.ok()) return prompt.error();
+    if (auto error = add(std::move(prompt->text), std::move(prompt->ids))) return *error;
     return prompts;
   }
   for (auto& prompt : request.prompts) {
@@ -228,6 +238,12 @@ void Service::generate(const HttpRequest& http, const Writer& writer, bool chat)
                 {ErrorKind::kNotFound,
                  fmt::format("The model `{}` does not exist.", *request.model), "model"});
   }
+  if (!request.unknown_fields.empty() && options_.strict) {
+    return fail(http, writer,
+                invalid("this field is not known: " + request.unknown_fields.front(),
+                        request.unknown_fields.front()));
+  }
+  for (const std::string& name : request.unknown_fields) unknown_fields_.note(name);
   auto prompts = make_prompts(*llm_, request);
   if (!prompts.ok()) return fail(http, writer, prompts.error());
   for (Generation::Prompt& prompt : prompts.value()) {

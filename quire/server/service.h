@@ -10,6 +10,7 @@
 
 #include "quire/llm/llm.h"
 #include "quire/server/http.h"
+#include "quire/server/known_fields.h"
 #include "quire/server/metrics.h"
 
 namespace quire::server {
@@ -17,8 +18,8 @@ namespace quire::server {
 class Service {
  public:
   struct Options {
-    std::vector<std::string> served_names;  // the first is the one shown; at least one
-    std::vector<std::string> api_keys;      // empty: no key is asked for
+    std::vector<std::string> served_names = {};  // the first is the one shown; at least one
+    std::vector<std::string> api_keys = {};      // empty: no key is asked for
     std::vector<std::string> allowed_origins = {"*"};
     bool strict = false;  // refuse unknown fields
   };
@@ -32,10 +33,12 @@ class Service {
   };
   static const std::vector<Route>& routes();
 
-  /// `llm` and `metrics` must outlive the service.
+  /// `llm` and `metrics` must outlive the service. Throws LoadError when the model has no
+  /// tokenizer.
   Service(Options options, llm::LLM& llm, Metrics& metrics);
 
-  /// Answers one request; the HttpServer's handler.
+  /// Answers one request; the HttpServer's handler. What it throws (out of memory) is the
+  /// connection's to answer.
   void handle(HttpRequest request, const std::shared_ptr<ResponseWriter>& writer);
   /// From now on new generation requests get 503.
   void drain() { draining_ = true; }
@@ -48,6 +51,7 @@ class Service {
   void completions(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
   void chat_completions(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
 
+  void preflight(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer) const;
   bool authorised(const HttpRequest& request) const;
   std::vector<std::pair<std::string, std::string>> common_headers(const HttpRequest& request) const;
   void fail(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer,
@@ -60,6 +64,7 @@ class Service {
   Metrics* metrics_;
   int64_t started_;
   std::atomic<bool> draining_{false};
+  UnknownFieldLog unknown_fields_;
 };
 
 }  // namespace quire::server

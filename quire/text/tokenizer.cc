@@ -28,6 +28,42 @@ std::vector<AddedToken> matched_tokens(const TokenizerSpec& spec, bool normalize
   return tokens;
 }
 
+/// The special tokens, in the spelling of each in which they are matched.
+std::vector<AddedToken> special_tokens(const TokenizerSpec& spec) {
+  std::vector<AddedToken> tokens = matched_tokens(spec, false);
+  for (AddedToken& token : matched_tokens(spec, true)) tokens.push_back(std::move(token));
+  std::erase_if(tokens, [](const AddedToken& token) { return !token.special; });
+  return tokens;
+}
+
+/// The `plain` ranges that touch [begin, end), as seen from there. Parts come in order: ranges that
+/// lie behind one are taken off `plain`.
+void cut_ranges(std::span<const ByteRange>& plain, size_t begin, size_t end,
+                std::vector<ByteRange>& cut) {
+  while (!plain.empty() && plain.front().end <= begin) plain = plain.subspan(1);
+  cut.clear();
+  for (const ByteRange& range : plain) {
+    if (range.begin >= end) break;
+    cut.push_back({std::max(range.begin, begin) - begin, std::min(range.end, end) - begin});
+  }
+}
+
+/// Moves ranges of `part` to where they lie in its normal form. The form of a text that is cut at
+/// the edge of a special token is the forms of its parts.
+void normalize_ranges(std::string_view part, std::vector<ByteRange>& ranges) {
+  size_t at = 0;
+  size_t normal_at = 0;
+  const auto move = [&](size_t& edge) {
+    normal_at += normalize_nfc(part.substr(at, edge - at)).size();
+    at = edge;
+    edge = normal_at;
+  };
+  for (ByteRange& range : ranges) {
+    move(range.begin);
+    move(range.end);
+  }
+}
+
 }  // namespace
 
 struct Tokenizer::Impl {
@@ -35,6 +71,7 @@ struct Tokenizer::Impl {
   struct Workspace {
     std::vector<Segment> segments;
     std::vector<Segment> normalized_segments;
+    std::vector<ByteRange> plain;  // of one segment
     Pieces pieces;
     BpeModel::Workspace bpe;
   };
@@ -45,13 +82,15 @@ struct Tokenizer::Impl {
         model(spec, vocabulary),
         raw_matcher(matched_tokens(spec, false)),
         normalized_matcher(matched_tokens(spec, true)),
+        special_matcher(special_tokens(spec)),
         pre_tokenizers(spec.pre_tokenizers),
         nfc(uses_nfc(spec)) {}
 
-  void encode_raw(std::string_view text, bool parse_special, Workspace& work,
+  std::vector<int32_t> encode(std::string_view text, bool add_special_tokens,
+                              std::span<const ByteRange> plain) const;
+  void encode_raw(std::string_view text, std::span<const ByteRange> plain, Workspace& work,
                   std::vector<int32_t>& ids) const;
-  void encode_normalized(std::string_view text, bool parse_special, Workspace& work,
-                         std::vector<int32_t>& ids) const;
+  void encode_normalized(std::string_view text, Workspace& work, std::vector<int32_t>& ids) const;
   void encode_plain(std::string_view text, Workspace& work, std::vector<int32_t>& ids) const;
 
   const TokenizerSpec spec;
@@ -59,32 +98,47 @@ struct Tokenizer::Impl {
   const BpeModel model;
   const AddedTokenMatcher raw_matcher;
   const AddedTokenMatcher normalized_matcher;
+  const AddedTokenMatcher special_matcher;
   const PreTokenizerChain pre_tokenizers;
   const bool nfc;
 };
 
-void Tokenizer::Impl::encode_raw(std::string_view text, bool parse_special, Workspace& work,
-                                 std::vector<int32_t>& ids) const {
-  raw_matcher.split(text, parse_special, work.segments);
+std::vector<int32_t> Tokenizer::Impl::encode(std::string_view text, bool add_special_tokens,
+                                             std::span<const ByteRange> plain) const {
+  std::vector<int32_t> ids;
+  if (add_special_tokens) ids = spec.prefix_ids;
+  Workspace work;
+  encode_raw(text, plain, work, ids);
+  if (add_special_tokens) ids.insert(ids.end(), spec.suffix_ids.begin(), spec.suffix_ids.end());
+  return ids;
+}
+
+void Tokenizer::Impl::encode_raw(std::string_view text, std::span<const ByteRange> plain,
+                                 Workspace& work, std::vector<int32_t>& ids) const {
+  raw_matcher.split(text, plain, work.segments);
   for (const Segment& segment : work.segments) {
     if (segment.id != Segment::kText) {
       ids.push_back(segment.id);
       continue;
     }
     const std::string_view part = text.substr(segment.begin, segment.end - segment.begin);
+    const bool needs_ranges = !normalized_matcher.empty() && !plain.empty();
+    work.plain.clear();
+    if (needs_ranges) cut_ranges(plain, segment.begin, segment.end, work.plain);
     if (nfc && !is_surely_nfc(part)) {
-      encode_normalized(normalize_nfc(part), parse_special, work, ids);
+      if (needs_ranges) normalize_ranges(part, work.plain);
+      encode_normalized(normalize_nfc(part), work, ids);
     } else {
-      encode_normalized(part, parse_special, work, ids);
+      encode_normalized(part, work, ids);
     }
   }
 }
 
-void Tokenizer::Impl::encode_normalized(std::string_view text, bool parse_special, Workspace& work,
+void Tokenizer::Impl::encode_normalized(std::string_view text, Workspace& work,
                                         std::vector<int32_t>& ids) const {
   if (normalized_matcher.empty()) return encode_plain(text, work, ids);
   work.normalized_segments.clear();
-  normalized_matcher.split(text, parse_special, work.normalized_segments);
+  normalized_matcher.split(text, work.plain, work.normalized_segments);
   for (const Segment& segment : work.normalized_segments) {
     if (segment.id != Segment::kText) {
       ids.push_back(segment.id);
@@ -107,14 +161,20 @@ Tokenizer::~Tokenizer() = default;
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_special_tokens,
                                        bool parse_special) const {
-  std::vector<int32_t> ids;
-  if (add_special_tokens) ids = impl_->spec.prefix_ids;
-  Impl::Workspace work;
-  impl_->encode_raw(text, parse_special, work, ids);
-  if (add_special_tokens) {
-    ids.insert(ids.end(), impl_->spec.suffix_ids.begin(), impl_->spec.suffix_ids.end());
-  }
-  return ids;
+  if (parse_special) return impl_->encode(text, add_special_tokens, {});
+  const ByteRange all{0, text.size()};
+  return impl_->encode(text, add_special_tokens, std::span(&all, 1));
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_special_tokens,
+                                       std::span<const ByteRange> plain) const {
+  return impl_->encode(text, add_special_tokens, plain);
+}
+
+std::vector<ByteRange> Tokenizer::special_spellings(std::string_view text) const {
+  std::vector<ByteRange> ranges;
+  impl_->special_matcher.spellings(text, ranges);
+  return ranges;
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {

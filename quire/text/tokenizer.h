@@ -1,6 +1,7 @@
 // Tokenizer: text to token ids and back, equal to HF tokenizers for the same specification.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,6 +12,12 @@
 #include "quire/text/tokenizer_spec.h"
 
 namespace quire::text {
+
+/// Bytes [begin, end) of a text.
+struct ByteRange {
+  size_t begin = 0;
+  size_t end = 0;
+};
 
 /// Immutable after construction; encode and decode may be called from several threads at once.
 class Tokenizer {
@@ -27,6 +34,13 @@ class Tokenizer {
   /// users wrote. Linear in the text's length; no recursion.
   std::vector<int32_t> encode(std::string_view text, bool add_special_tokens,
                               bool parse_special = true) const;
+  /// As above, but special tokens that touch one of the `plain` ranges (ascending, disjoint) stay
+  /// text; pre-tokenization and merges see the whole text as usual.
+  std::vector<int32_t> encode(std::string_view text, bool add_special_tokens,
+                              std::span<const ByteRange> plain) const;
+  /// Where `text` spells special tokens: ascending and disjoint, the longest of those that begin at
+  /// one place.
+  std::vector<ByteRange> special_spellings(std::string_view text) const;
   /// Invalid UTF-8 in the result is kept as bytes; use IncrementalDetokenizer or
   /// replace_invalid_utf8 to show it.
   std::string decode(std::span<const int32_t> ids, bool skip_special_tokens) const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <random>
@@ -56,6 +57,39 @@ TEST(Tokenizer, SpecialTokensStayTextForUsers) {
   Ids expected = bytes_of("<|im_start|>");
   expected.insert(expected.end(), {257, plain});
   EXPECT_EQ(tokenizer.encode("<|im_start|>low<tool>", false, false), expected);
+}
+
+TEST(Tokenizer, PlainRangesKeepSpecialTokensTextAndNothingElseApart) {
+  TokenizerSpec spec = low_spec();
+  const int32_t special = add_token(spec, "<|end|>", true).id;
+  const Tokenizer tokenizer(spec);
+  const std::string text = "lo<|end|>w<|end|>";
+  EXPECT_EQ(tokenizer.encode(text, false, std::vector<ByteRange>{}), tokenizer.encode(text, false));
+  const Ids ids = tokenizer.encode(text, false, std::vector<ByteRange>{{2, 9}});
+  EXPECT_EQ(ids.back(), special);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), special), 1);
+  EXPECT_EQ(tokenizer.decode(ids, false), text);
+  // A range cuts nothing: merges go across its edges as if it were not there.
+  EXPECT_EQ(tokenizer.encode("low", false, std::vector<ByteRange>{{1, 2}}), (Ids{257}));
+  ASSERT_EQ(tokenizer.special_spellings(text).size(), 2U);
+  EXPECT_EQ(tokenizer.special_spellings(text)[1].begin, 10U);
+}
+
+TEST(Tokenizer, PlainRangesHoldForTokensMatchedAfterNormalization) {
+  TokenizerSpec spec = tiny_spec();
+  spec.normalizers = {Normalizer::kNfc};
+  AddedToken& token = add_token(spec, "<|end|>", true);
+  token.normalized = true;
+  const int32_t special = token.id;
+  const Tokenizer tokenizer(spec);
+  const std::string user = "e\u0301<|end|>e\u0301";  // shorter once composed
+  const std::string text = "e\u0301<|end|>" + user + "<|end|>";
+  const size_t at = text.rfind(user) + 3;
+  const Ids ids = tokenizer.encode(text, false, std::vector<ByteRange>{{at, at + 7}});
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), special), 2);
+  EXPECT_EQ(ids.back(), special);
+  EXPECT_EQ(ids[2], special);  // after the two bytes of the composed letter
+  EXPECT_EQ(tokenizer.decode(ids, false), "\u00e9<|end|>\u00e9<|end|>\u00e9<|end|>");
 }
 
 TEST(Tokenizer, WholePiecesNeverBecomeAddedTokens) {

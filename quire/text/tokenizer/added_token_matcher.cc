@@ -77,13 +77,22 @@ AddedTokenMatcher::Match AddedTokenMatcher::find(std::string_view text, size_t f
   return {};
 }
 
-void AddedTokenMatcher::split(std::string_view text, bool parse_special,
+void AddedTokenMatcher::spellings(std::string_view text, std::vector<ByteRange>& ranges) const {
+  for (Match match = find(text, 0); match.token != nullptr; match = find(text, match.end)) {
+    ranges.push_back({match.begin, match.end});
+  }
+}
+
+void AddedTokenMatcher::split(std::string_view text, std::span<const ByteRange> plain,
                               std::vector<Segment>& segments) const {
   size_t done = 0;
-  size_t spaces_end = 0;  // of the last run of spaces that an rstrip took
+  auto range = plain.begin();  // the first that ends after the match's begin
+  size_t spaces_end = 0;       // of the last run of spaces that an rstrip took
   for (Match match = find(text, 0); match.token != nullptr; match = find(text, match.end)) {
     const AddedToken& token = *match.token;
-    if (token.special && !parse_special) continue;
+    while (range != plain.end() && range->end <= match.begin) ++range;
+    const bool is_plain = range != plain.end() && range->begin < match.end;
+    if (token.special && is_plain) continue;
     if (token.single_word && !stands_alone(text, match.begin, match.end)) continue;
     size_t begin = match.begin;
     size_t end = match.end;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "quire/text/tokenizer.h"
 #include "quire/text/tokenizer_spec.h"
 
 namespace quire::text {
@@ -29,10 +30,14 @@ class AddedTokenMatcher {
   explicit AddedTokenMatcher(std::span<const AddedToken> tokens);
 
   bool empty() const { return tokens_.empty(); }
-  /// Appends the segments of `text` in order. Without `parse_special` special tokens are skipped
-  /// where they are found, so that they stay text. Of tokens that begin at one place the longest
-  /// is found. The time is linear in the text, with the longest token's length as the factor.
-  void split(std::string_view text, bool parse_special, std::vector<Segment>& segments) const;
+  /// Appends the segments of `text` in order. Special tokens are skipped where they are found, so
+  /// that they stay text, if they touch one of the `plain` ranges (ascending, disjoint). Of tokens
+  /// that begin at one place the longest is found. The time is linear in the text, with the longest
+  /// token's length as the factor.
+  void split(std::string_view text, std::span<const ByteRange> plain,
+             std::vector<Segment>& segments) const;
+  /// Appends where tokens are spelled, whatever their flags: ascending and disjoint.
+  void spellings(std::string_view text, std::vector<ByteRange>& ranges) const;
 
  private:
   struct Match {

@@ -17,9 +17,9 @@ AddedToken token(int32_t id, std::string content) {
 
 /// The segments in words: text as it is, tokens as {id:covered text}.
 std::string show(const std::vector<AddedToken>& tokens, std::string_view text,
-                 bool parse_special = true) {
+                 const std::vector<ByteRange>& plain = {}) {
   std::vector<Segment> segments;
-  AddedTokenMatcher(tokens).split(text, parse_special, segments);
+  AddedTokenMatcher(tokens).split(text, plain, segments);
   std::string shown;
   for (const Segment& segment : segments) {
     const std::string part(text.substr(segment.begin, segment.end - segment.begin));
@@ -71,7 +71,32 @@ TEST(AddedTokenMatcher, SkippedSpecialTokensHideWhatTheyCover) {
   special.special = true;
   const std::vector<AddedToken> tokens = {special, token(2, "x")};
   EXPECT_EQ(show(tokens, "<|x|>x"), "{1:<|x|>}{2:x}");
-  EXPECT_EQ(show(tokens, "<|x|>x", false), "<|x|>{2:x}");
+  EXPECT_EQ(show(tokens, "<|x|>x", {{0, 100}}), "<|x|>{2:x}");
+}
+
+TEST(AddedTokenMatcher, SpecialTokensThatTouchAPlainRangeStayText) {
+  AddedToken special = token(1, "<|x|>");
+  special.special = true;
+  const std::vector<AddedToken> tokens = {special, token(2, "y")};
+  const std::string text = "<|x|><|x|>y<|x|>";
+  EXPECT_EQ(show(tokens, text), "{1:<|x|>}{1:<|x|>}{2:y}{1:<|x|>}");
+  EXPECT_EQ(show(tokens, text, {{5, 10}}), "{1:<|x|>}<|x|>{2:y}{1:<|x|>}");
+  EXPECT_EQ(show(tokens, text, {{0, 1}, {15, 16}}), "<|x|>{1:<|x|>}{2:y}<|x|>");
+  EXPECT_EQ(show(tokens, text, {{4, 6}, {10, 11}}), "<|x|><|x|>{2:y}{1:<|x|>}");
+}
+
+TEST(AddedTokenMatcher, SpellingsAreFoundWhateverTheFlags) {
+  AddedToken word = token(1, "<w>");
+  word.single_word = true;
+  word.lstrip = true;
+  std::vector<ByteRange> ranges;
+  AddedTokenMatcher(std::vector<AddedToken>{word, token(2, "<w><v>")})
+      .spellings("a<w>b <w><v><w>", ranges);
+  std::string shown;
+  for (const ByteRange& range : ranges) {
+    shown += std::to_string(range.begin) + "-" + std::to_string(range.end) + " ";
+  }
+  EXPECT_EQ(shown, "1-4 6-12 12-15 ");
 }
 
 }  // namespace
