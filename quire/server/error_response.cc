@@ -28,28 +28,34 @@ const Row& row_of(ErrorKind kind) {
   return kTable[std::size(kTable) - 1];
 }
 
-}  // namespace
-
-std::string error_body(const Error& error) {
-  const Row& row = row_of(error.kind);
+std::string body_of(const Error& error, int status) {
   // An internal error's own words may hold paths or addresses: the client gets a fixed sentence.
   const std::string message =
       error.kind == ErrorKind::kInternal ? "The server met an internal error." : error.message;
   boost::json::object detail;
   detail["message"] = message;
-  detail["type"] = row.type;
+  detail["type"] = row_of(error.kind).type;
   detail["param"] = error.param.empty() ? boost::json::value() : boost::json::value(error.param);
-  detail["code"] = row.status;
+  detail["code"] = status;
   return boost::json::serialize(boost::json::object{{"error", std::move(detail)}});
 }
 
+}  // namespace
+
+std::string error_body(const Error& error) {
+  return body_of(error, row_of(error.kind).status);
+}
+
 HttpResponse error_response(const Error& error) {
+  return error_response(error, row_of(error.kind).status);
+}
+
+HttpResponse error_response(const Error& error, int status) {
   HttpResponse response;
-  response.status = row_of(error.kind).status;
-  response.body = error_body(error);
-  if (response.status == 429 || response.status == 503)
-    response.headers.emplace_back("Retry-After", "1");
-  if (response.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  response.status = status;
+  response.body = body_of(error, status);
+  if (status == 429 || status == 503) response.headers.emplace_back("Retry-After", "1");
+  if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;
 }
 

@@ -1,9 +1,5 @@
 #include "quire/server/http_server.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -11,44 +7,14 @@
 
 #include <gtest/gtest.h>
 
+#include "quire/server/server_test_kit.h"
+
 namespace quire::server {
 namespace {
 
 using namespace std::chrono_literals;
 
-// A bare client: what it sends and reads is under the test's control.
-class Client {
- public:
-  explicit Client(uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    timeval limit{5, 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-  }
-  ~Client() { close(fd_); }
-
-  void send_text(const std::string& text) {
-    EXPECT_EQ(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(text.size()));
-  }
-  /// Reads until `mark` was seen or the connection ended.
-  std::string read_until(const std::string& mark) {
-    std::string text;
-    char buffer[4096];
-    while (text.find(mark) == std::string::npos) {
-      const ssize_t got = recv(fd_, buffer, sizeof(buffer), 0);
-      if (got <= 0) break;
-      text.append(buffer, static_cast<size_t>(got));
-    }
-    return text;
-  }
-
- private:
-  int fd_;
-};
+using Client = HttpClient;
 
 HttpServer::Options loopback() {
   HttpServer::Options options;
@@ -64,14 +30,6 @@ void echo(HttpRequest request, std::shared_ptr<ResponseWriter> writer) {
                 .body = request.method + " " + request.path + " " + request.body,
                 .headers = {},
                 .idle_bytes = ""});
-}
-
-bool eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 500; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
 }
 
 TEST(HttpServer, AnswersSeveralRequestsOnOneConnection) {

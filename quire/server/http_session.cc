@@ -174,8 +174,8 @@ asio::awaitable<void> HttpSession::refuse(boost::system::error_code error) {
   } else if (error == http::error::header_limit) {
     response = error_response(
         invalid(fmt::format("The request headers are larger than the limit of {} bytes.",
-                            context_->options.max_header_bytes)));
-    response.status = 431;
+                            context_->options.max_header_bytes)),
+        431);
   } else if (error.category() == http::make_error_code(http::error::bad_method).category()) {
     response = error_response(invalid("The request is not valid HTTP/1.1."));
   } else {

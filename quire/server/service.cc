@@ -67,7 +67,8 @@ Service::Service(Options options, llm::LLM& llm, Metrics& metrics)
 
 void Service::handle(HttpRequest request, const Writer& writer) {
   if (request.method == "OPTIONS") return preflight(request, writer);
-  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const std::string_view asked = request.method;
+  const std::string_view method = asked == "HEAD" ? "GET" : asked;
   const Route* found = nullptr;
   std::string allowed;
   for (const Route& route : routes()) {
@@ -84,8 +85,8 @@ void Service::handle(HttpRequest request, const Writer& writer) {
   if (allowed.empty()) {
     return fail(request, writer, {ErrorKind::kNotFound, "There is nothing at this path.", ""});
   }
-  HttpResponse response = error_response(invalid(fmt::format("The method here is {}.", allowed)));
-  response.status = 405;
+  HttpResponse response =
+      error_response(invalid(fmt::format("The method here is {}.", allowed)), 405);
   response.headers = common_headers(request);
   response.headers.emplace_back("Allow", allowed);
   writer->send(std::move(response));

@@ -48,7 +48,7 @@ TEST(Service, ErrorsHaveTheirStatusAndShape) {
   ServerKit kit;
   const auto expect = [](const Reply& reply, int status, const std::string& type) {
     EXPECT_EQ(reply.status, status) << reply.body;
-    const auto& error = reply.json().at("error").as_object();
+    const boost::json::object error = reply.json().at("error").as_object();
     EXPECT_EQ(error.size(), 4U);
     EXPECT_EQ(error_type(reply), type);
     EXPECT_EQ(error.at("code").as_int64(), status);

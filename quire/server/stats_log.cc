@@ -37,12 +37,12 @@ std::string stats_line(const engine::EngineStats& before, const engine::EngineSt
 struct StatsLog::Impl {
   explicit Impl(Options given) : options(std::move(given)) {
     if (!options.write) options.write = [](const std::string& line) { log_info("{}", line); };
+    told = options.read_stats();
     thread = std::thread([this] { run(); });
   }
 
   void run() {
     using Clock = std::chrono::steady_clock;
-    engine::EngineStats told = options.read_stats();
     std::unique_lock lock(mutex);
     while (!stopped) {
       changed.wait(lock, [this] { return stopped || active; });
@@ -61,6 +61,7 @@ struct StatsLog::Impl {
   }
 
   Options options;
+  engine::EngineStats told;  // as of the last line
   std::mutex mutex;
   std::condition_variable changed;
   std::atomic<bool> active{false};  // there was a step since the last line; set under the mutex
