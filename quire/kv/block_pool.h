@@ -49,8 +49,8 @@ class BlockPool {
   /// Gives one reference back; the last one frees the block.
   void release(BlockId block);
 
-  /// Makes a block in use, whose slots are all written and will not be again, known by `hash`. False
-  /// where another block is known by it already.
+  /// Makes a block in use, whose slots are all written and will not be again, known by `hash`.
+  /// False where another block is known by it already.
   bool publish(BlockId block, const BlockHash& hash, const BlockHash& parent,
                std::span<const int32_t> tokens);
   /// The block published under `hash` with this parent and these tokens, or kNoBlock. Takes no
@@ -88,8 +88,8 @@ class BlockPool {
   int32_t extent_size(int32_t extent) const;
 
   Options options_;
-  std::vector<int32_t> refs_;         // [num_blocks]
-  IndexList free_;                    // blocks without a reference, head = taken next
+  std::vector<int32_t> refs_;  // [num_blocks]
+  IndexList free_;             // blocks without a reference, head = taken next
   PrefixIndex index_;
   std::vector<int32_t> extent_free_;  // [extents] free blocks in each that hold nothing
   IndexList free_extents_;            // extents all of whose blocks are such

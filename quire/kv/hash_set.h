@@ -41,7 +41,8 @@ class HashSet {
   /// Where `hash` is, or would go.
   size_t place(const BlockHash& hash) const {
     size_t i = hash.low & (slots_.size() - 1);
-    while (slots_[i].epoch == epoch_ && !(slots_[i].hash == hash)) i = (i + 1) & (slots_.size() - 1);
+    while (slots_[i].epoch == epoch_ && !(slots_[i].hash == hash))
+      i = (i + 1) & (slots_.size() - 1);
     return i;
   }
 

@@ -100,6 +100,10 @@ Wrong Interpreter::set_options(const Words& words) {
     const auto field = fields.find(words[i]);
     if (value && field != fields.end()) {
       *field->second = *value;
+    } else if (value && words[i] == "cache") {
+      options_.enable_prefix_caching = *value != 0;
+    } else if (value && words[i] == "priority") {
+      options_.policy = *value != 0 ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs;
     } else if (value && words[i] == "chunked") {
       options_.enable_chunked_prefill = *value != 0;
     } else {
@@ -126,6 +130,11 @@ Wrong Interpreter::submit(const Words& words) {
     } else if (words[i] == "max" && value) {
       request.sampling.max_tokens = *value;
       ++i;
+    } else if (words[i] == "priority" && value) {
+      request.priority = *value;
+      ++i;
+    } else if (words[i] == "salt" && i + 1 < words.size()) {
+      request.cache_salt = words[++i];
     } else if (words[i] == "n" && value) {
       request.n = *value;
       ++i;
@@ -226,6 +235,11 @@ Wrong Interpreter::run(const Words& words) {
     engine().cancel(requests_.at(argument).id);
   } else if (verb == "idle") {
     if (engine().launch() != nullptr) wrong = "there is something to run";
+  } else if (verb == "budget") {
+    engine().set_token_budget(number(argument).value_or(0));
+  } else if (verb == "hits") {
+    const int64_t hits = engine().scheduler().cache_counts().hits;
+    wrong = compare("hits", {argument}, {fmt::format("{}", hits)});
   } else if (verb == "free") {
     wrong =
         compare("free", {argument}, {fmt::format("{}", engine().scheduler().pool().num_free())});
