@@ -15,7 +15,8 @@ namespace quire::sched::testing {
 ///                          blocks; also chunked 1, cache 0 (prefix cache), priority 0 (policy)
 ///   submit a 100 max 8     request `a`: a prompt of 100 tokens, 8 new ones at most; then, if
 ///                          wanted: n 2 (choices, called a.0 a.1), logprobs (of the prompt),
-///                          priority -1, salt xy, refused
+///                          priority -1, salt xy, prefix 3 64 (the first 64 tokens are those of
+///                          every other prompt with prefix 3), seed 5, stop 7 (a token), refused
 ///   same b 100 max 8       as submit, with the tokens of every other `same` prompt
 ///   step / step 5          plan, run and commit one step or several
 ///   launch, land           the two halves of a step
