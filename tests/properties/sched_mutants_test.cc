@@ -27,7 +27,7 @@ bool finds_something(uint64_t num_seeds) {
   return false;
 }
 
-class Mutants : public testing::TestWithParam<int> {};
+class Mutants : public ::testing::TestWithParam<int> {};
 
 /// In a process of its own: a failed QUIRE_CHECK, which ends it, is a catch too. A hang is not.
 TEST_P(Mutants, AreCaught) {
@@ -46,7 +46,7 @@ TEST_P(Mutants, AreCaught) {
   EXPECT_TRUE(found || aborted) << "status " << status;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Mutants, testing::Range(1, 1 + static_cast<int>(std::size(kMutants))),
+INSTANTIATE_TEST_SUITE_P(All, Mutants, ::testing::Range(1, 1 + static_cast<int>(std::size(kMutants))),
                          [](const auto& mutant) -> std::string {
                            return kMutants[mutant.param - 1];
                          });
