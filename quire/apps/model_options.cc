@@ -104,6 +104,17 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_flag("--enable-chunked-prefill,!--no-enable-chunked-prefill",
                    llm.enable_chunked_prefill, "split long prompts over steps (on)");
   command
+      .add_option("--long-prefill-token-threshold", llm.long_prefill_token_threshold,
+                  "tokens of one prompt in a step at most; 0: all that fit")
+      ->capture_default_str();
+  command.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", llm.enable_prefix_caching,
+                   "compute what prompts share once (on)");
+  command
+      .add_option("--scheduling-policy", llm.scheduling_policy,
+                  "fcfs: in the order of arrival; priority: the requests' own, lower first")
+      ->check(CLI::IsMember({"fcfs", "priority"}))
+      ->capture_default_str();
+  command
       .add_option("--threads", llm.threads,
                   "compute threads; 0: one a physical core this process may use")
       ->capture_default_str();

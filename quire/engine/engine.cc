@@ -123,6 +123,8 @@ void Engine::Impl::publish() {
   now.kv_cache_usage = scheduler.kv_usage();
   now.num_preemptions = scheduler.num_preemptions();
   now.num_steps = num_steps;
+  now.prefix_cache_queries = scheduler.cache_counts().queries;
+  now.prefix_cache_hits = scheduler.cache_counts().hits;
   std::lock_guard lock(stats_mutex);
   stats = now;
 }
@@ -146,6 +148,8 @@ void Engine::Impl::die(const char* reason) {
     EngineStats last = table.stats();
     last.num_preemptions = scheduler.num_preemptions();
     last.num_steps = num_steps;
+    last.prefix_cache_queries = scheduler.cache_counts().queries;
+    last.prefix_cache_hits = scheduler.cache_counts().hits;
     std::lock_guard lock(stats_mutex);
     stats = last;
   }
@@ -175,7 +179,8 @@ Result<OutputStream> Engine::submit(EngineRequest request) {
                   .prompt = std::move(request.prompt),
                   .sampling = std::move(request.sampling),
                   .n = request.n,
-                  .priority = request.priority},
+                  .priority = request.priority,
+                  .cache_salt = std::move(request.cache_salt)},
       .stop = std::move(request.stop),
       .include_stop_str_in_output = request.include_stop_str_in_output,
       .skip_special_tokens = request.skip_special_tokens,

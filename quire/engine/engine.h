@@ -29,8 +29,9 @@ struct EngineRequest {
   /// stop_token_ids holds the request's own; the engine adds the model's unless ignore_eos.
   /// max_tokens 0 scores the prompt only.
   sched::SamplingSpec sampling = {};
-  int32_t n = 1;         // choices; choice c is drawn from (seed, c)
-  int32_t priority = 0;  // lower first, where the policy looks at it
+  int32_t n = 1;                // choices; choice c is drawn from (seed, c)
+  int32_t priority = 0;         // lower first, where the policy looks at it; else it must be 0
+  std::string cache_salt = {};  // cached prefixes are shared with requests of the same salt only
   std::vector<std::string> stop = {};
   bool include_stop_str_in_output = false;  // also for stop tokens
   bool skip_special_tokens = true;

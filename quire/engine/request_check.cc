@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMaxStops = 64;
 constexpr size_t kMaxStopBytes = 4096;  // each
+constexpr size_t kMaxSaltBytes = 4096;
 
 std::optional<Error> check_ids(const std::vector<int32_t>& ids, int64_t vocab_size,
                                std::string_view field) {
@@ -76,6 +77,21 @@ std::optional<Error> check_stops(const EngineRequest& request, bool has_tokenize
   return std::nullopt;
 }
 
+std::optional<Error> check_sharing(const EngineRequest& request, const Engine::Options& options) {
+  if (request.priority != 0 && options.scheduler.policy != sched::SchedulingPolicy::kPriority) {
+    return invalid(fmt::format("priority is {}, but requests are served in the order of arrival "
+                               "(--scheduling-policy fcfs).",
+                               request.priority),
+                   "priority");
+  }
+  if (request.cache_salt.size() > kMaxSaltBytes) {
+    return invalid(
+        fmt::format("cache_salt: {} bytes; at most {}.", request.cache_salt.size(), kMaxSaltBytes),
+        "cache_salt");
+  }
+  return std::nullopt;
+}
+
 void sort_distinct(std::vector<int32_t>& ids) {
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -94,6 +110,7 @@ std::optional<Error> check_request(const EngineRequest& request, const Engine::O
   if (!error) error = check_ids(spec.allowed_token_ids, options.vocab_size, "allowed_token_ids");
   if (!error) error = check_bias(spec, options.vocab_size);
   if (!error) error = check_stops(request, has_tokenizer);
+  if (!error) error = check_sharing(request, options);
   if (error) return error;
 
   const int64_t limit = options.scheduler.max_model_len;

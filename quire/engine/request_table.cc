@@ -140,6 +140,8 @@ void RequestTable::deliver(std::span<const sched::CommitEvent> events, Clock::ti
     if (found == requests_.end()) continue;
     Request& request = *found->second;
     Choice& choice = request.choices[static_cast<size_t>(event.sequence.choice)];
+    request.summary.num_cached_tokens += event.num_cached;
+    stats_.prompt_tokens_cached += event.num_cached;
     const FinishReason finish = finish_of(event.finish);
     if (finish == FinishReason::kLength && choice.text) {
       if (!choice.pending.text) choice.pending.text.emplace();

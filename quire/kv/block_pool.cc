@@ -19,6 +19,9 @@ BlockPool::BlockPool(Options options)
     : options_(options),
       refs_(static_cast<size_t>(options.num_blocks)),
       free_(options.num_blocks),
+      index_({.num_blocks = options.num_blocks,
+              .block_tokens = options.block_tokens,
+              .hash_bits = options.hash_bits}),
       extent_free_(static_cast<size_t>(num_extents(options.num_blocks))),
       free_extents_(num_extents(options.num_blocks)) {
   QUIRE_CHECK(options.num_blocks > 0 && options.block_tokens > 0);
@@ -35,15 +38,26 @@ int32_t BlockPool::extent_size(int32_t extent) const {
 
 BlockId BlockPool::best_free(BlockId after) const {
   const BlockId behind = after + 1;
-  if (after != kNoBlock && behind < num_blocks() && is_free(behind)) return behind;
+  if (after != kNoBlock && behind < num_blocks() && is_free(behind) && !is_published(behind)) {
+    return behind;
+  }
   if (!free_extents_.empty()) return free_extents_.front() * kExtentBlocks;
   return free_.front();
 }
 
-void BlockPool::take(BlockId block) {
+void BlockPool::leave_free_list(BlockId block) {
   free_.remove(block);
+  if (is_published(block)) return;
   const int32_t extent = block / kExtentBlocks;
   if (extent_free(block)-- == extent_size(extent)) free_extents_.remove(extent);
+}
+
+void BlockPool::take(BlockId block) {
+  leave_free_list(block);
+  if (is_published(block)) {
+    index_.remove(block);
+    ++num_evictions_;
+  }
   refs_[static_cast<size_t>(block)] = 1;
 }
 
@@ -58,13 +72,21 @@ bool BlockPool::acquire(int32_t n, BlockId after, std::vector<BlockId>& out) {
 }
 
 void BlockPool::share(BlockId block) {
-  QUIRE_CHECK(ref_count(block) > 0);
+  QUIRE_CHECK(ref_count(block) > 0 || is_published(block));
+  if (ref_count(block) == 0) leave_free_list(block);
   ++refs_[static_cast<size_t>(block)];
+}
+
+bool BlockPool::publish(BlockId block, const BlockHash& hash, const BlockHash& parent,
+                        std::span<const int32_t> tokens) {
+  QUIRE_CHECK(ref_count(block) > 0);
+  return index_.insert(block, hash, parent, tokens);
 }
 
 void BlockPool::release(BlockId block) {
   QUIRE_CHECK(ref_count(block) > 0);
   if (--refs_[static_cast<size_t>(block)] > 0) return;
+  if (is_published(block)) return free_.push_back(block);
   free_.push_front(block);
   const int32_t extent = block / kExtentBlocks;
   if (++extent_free(block) == extent_size(extent)) free_extents_.push_front(extent);
@@ -73,10 +95,16 @@ void BlockPool::release(BlockId block) {
 std::optional<std::string> BlockPool::check_invariants() const {
   std::vector<int32_t> free_in_extent(extent_free_.size());
   int32_t walked = 0;
+  bool cached = false;
   for (BlockId b = free_.front(); b != free_.end(); b = free_.next(b)) {
     if (++walked > num_blocks()) return "the free list is a ring";
     if (ref_count(b) != 0)
       return fmt::format("block {} is free with {} references", b, ref_count(b));
+    if (is_published(b)) {
+      cached = true;
+      continue;
+    }
+    if (cached) return fmt::format("block {} holds nothing and lies behind a cached one", b);
     ++free_in_extent[static_cast<size_t>(b / kExtentBlocks)];
   }
   if (walked != num_free())
@@ -91,7 +119,7 @@ std::optional<std::string> BlockPool::check_invariants() const {
       return fmt::format("extent {} has {} free blocks, booked otherwise", e, counted);
     }
   }
-  return std::nullopt;
+  return index_.check_invariants();
 }
 
 }  // namespace quire::kv

@@ -1,13 +1,15 @@
-// BlockPool: which blocks of the KV cache are free and how many hold each of the others; bytes are
-// elsewhere.
+// BlockPool: which blocks of the KV cache are free, how many hold each of the others, and which are
+// known by their hash; bytes are elsewhere.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "quire/kv/index_list.h"
+#include "quire/kv/prefix_index.h"
 
 namespace quire::kv {
 
@@ -17,6 +19,10 @@ inline constexpr BlockId kNoBlock = -1;
 /// Blocks are numbered 0..num_blocks-1 and preallocated; taking one is O(1) and allocates nothing.
 /// The free list is in the order of reuse: blocks are taken from its head, and a freed block goes
 /// to its head, since the block used last is the one still in the processor's caches.
+///
+/// A published block keeps its content when it is freed: it goes to the list's tail, behind all
+/// that hold nothing, and can be shared again until it is taken for something else; the one freed
+/// longest ago goes first. Extents are taken only where none of their blocks is published.
 class BlockPool {
  public:
   /// Blocks [k * kExtentBlocks, (k + 1) * kExtentBlocks) form an extent: what a sequence is given
@@ -26,6 +32,7 @@ class BlockPool {
   struct Options {
     int32_t num_blocks = 0;
     int32_t block_tokens = 16;
+    int32_t hash_bits = 64;  // see PrefixIndex
   };
 
   explicit BlockPool(Options options);
@@ -37,10 +44,25 @@ class BlockPool {
   /// first of a wholly free extent, else the head of the free list. False, and nothing taken, if
   /// fewer than `n` are free.
   [[nodiscard]] bool acquire(int32_t n, BlockId after, std::vector<BlockId>& out);
-  /// Adds a reference to a block in use.
+  /// Adds a reference to a block in use, or to a free one that is published.
   void share(BlockId block);
   /// Gives one reference back; the last one frees the block.
   void release(BlockId block);
+
+  /// Makes a block in use, whose slots are all written and will not be again, known by `hash`.
+  /// False where another block is known by it already.
+  bool publish(BlockId block, const BlockHash& hash, const BlockHash& parent,
+               std::span<const int32_t> tokens);
+  /// The block published under `hash` with this parent and these tokens, or kNoBlock. Takes no
+  /// reference.
+  BlockId find(const BlockHash& hash, const BlockHash& parent,
+               std::span<const int32_t> tokens) const {
+    return index_.find(hash, parent, tokens);
+  }
+  bool is_published(BlockId block) const { return index_.contains(block); }
+  int32_t num_published() const { return index_.size(); }
+  /// Blocks that lost their hash to be taken for something else, so far.
+  int64_t num_evictions() const { return num_evictions_; }
 
   int32_t ref_count(BlockId block) const { return refs_[static_cast<size_t>(block)]; }
   int32_t num_blocks() const { return options_.num_blocks; }
@@ -59,16 +81,19 @@ class BlockPool {
   bool is_free(BlockId block) const { return free_.contains(block); }
   BlockId best_free(BlockId after) const;
   void take(BlockId block);
+  void leave_free_list(BlockId block);
   int32_t& extent_free(BlockId block) {
     return extent_free_[static_cast<size_t>(block / kExtentBlocks)];
   }
   int32_t extent_size(int32_t extent) const;
 
   Options options_;
-  std::vector<int32_t> refs_;         // [num_blocks]
-  IndexList free_;                    // blocks without a reference, head = taken next
-  std::vector<int32_t> extent_free_;  // [extents] free blocks in each
-  IndexList free_extents_;            // extents all of whose blocks are free
+  std::vector<int32_t> refs_;  // [num_blocks]
+  IndexList free_;             // blocks without a reference, head = taken next
+  PrefixIndex index_;
+  std::vector<int32_t> extent_free_;  // [extents] free blocks in each that hold nothing
+  IndexList free_extents_;            // extents all of whose blocks are such
+  int64_t num_evictions_ = 0;
 };
 
 }  // namespace quire::kv

@@ -36,6 +36,11 @@ class BlockTable {
   /// Takes `n` more blocks, contiguous with the last where possible. False, and the table
   /// unchanged, if fewer are free.
   [[nodiscard]] bool append(int32_t n);
+  /// Adds a block that others hold, or that is cached, as the last one.
+  void adopt(BlockId block) {
+    pool_->share(block);
+    blocks_.push_back(block);
+  }
   /// A table of the same blocks, with a reference of its own to each.
   BlockTable fork() const;
   /// Whether the block at `index` (of the table) has another holder, and so may not be written.

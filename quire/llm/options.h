@@ -34,6 +34,9 @@ struct Options {
   int64_t max_num_batched_tokens = 2048;
   int32_t max_num_seqs = 128;
   bool enable_chunked_prefill = true;
+  bool enable_prefix_caching = true;         // share the KV blocks of equal prefixes
+  std::string scheduling_policy = "fcfs";    // fcfs|priority
+  int32_t long_prefill_token_threshold = 0;  // tokens of one prompt in a step; 0 = all that fit
 
   int32_t threads = 0;  // compute workers; 0 = one per physical core
   int32_t max_logprobs = 20;

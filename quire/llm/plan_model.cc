@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <limits>
+#include <random>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -50,6 +52,12 @@ void check_counts(const Options& options) {
   }
 }
 
+sched::SchedulingPolicy policy_of(const std::string& name) {
+  if (name == "fcfs") return sched::SchedulingPolicy::kFcfs;
+  if (name == "priority") return sched::SchedulingPolicy::kPriority;
+  throw LoadError("--scheduling-policy", "", "fcfs or priority", name);
+}
+
 sched::SchedulerOptions scheduler_options(const Options& options, const KvSize& kv,
                                           int64_t max_logits) {
   sched::SchedulerOptions scheduler;
@@ -58,6 +66,12 @@ sched::SchedulerOptions scheduler_options(const Options& options, const KvSize& 
   scheduler.max_model_len = static_cast<int32_t>(kv.max_model_len);
   scheduler.max_logits_rows = static_cast<int32_t>(max_logits);
   scheduler.enable_chunked_prefill = options.enable_chunked_prefill;
+  scheduler.enable_prefix_caching = options.enable_prefix_caching;
+  // Of this process alone, so that nobody can make up prompts whose hashes collide.
+  std::random_device device;
+  scheduler.cache_seed = (uint64_t{device()} << 32) | device();
+  scheduler.policy = policy_of(options.scheduling_policy);
+  scheduler.long_prefill_token_threshold = options.long_prefill_token_threshold;
   scheduler.block_tokens = options.block_size;
   scheduler.num_blocks = static_cast<int32_t>(kv.num_blocks);
   sched::check_options(scheduler);

@@ -109,6 +109,7 @@ Result<engine::EngineRequest> make_request(std::vector<int32_t> prompt,
   request.prompt = std::move(prompt);
   request.n = params.n;
   request.priority = params.priority;
+  request.cache_salt = params.cache_salt;
   request.stop = params.stop;
   request.include_stop_str_in_output = params.include_stop_str_in_output;
   request.skip_special_tokens = params.skip_special_tokens;

@@ -37,7 +37,8 @@ struct SamplingParams {
   std::optional<int32_t> prompt_logprobs = {};  // the same for prompt tokens
   std::vector<std::pair<int32_t, float>> logit_bias = {};
   std::vector<int32_t> allowed_token_ids = {};
-  int32_t priority = 0;
+  int32_t priority = 0;         // lower first, under --scheduling-policy priority
+  std::string cache_salt = {};  // cached prefixes are shared with requests of the same one only
 };
 
 /// Fills what is unset from the model's defaults; max_tokens is left to make_request.

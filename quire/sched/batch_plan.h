@@ -33,7 +33,8 @@ struct RowStart {
 };
 
 /// One row's share of the step: `num_tokens` consecutive tokens from query_start on. A row that
-/// holds a sequence need not run in every step. A choice that starts on the last chunk of a prompt
+/// holds a sequence need not run in every step. Its context may have grown since its last step by
+/// whole blocks found in the prefix cache. A choice that starts on the last chunk of a prompt
 /// shared with choice 0 first runs in a later step, from the position behind the prompt.
 struct PlanRow {
   RowId row = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "quire/sched/batch_plan.h"
@@ -18,6 +19,11 @@ struct Request {
   SamplingSpec sampling = {};
   int32_t n = 1;         // choices
   int32_t priority = 0;  // for scheduling by priority (lower first); first-come ignores it
+
+  /// What decides, beside the tokens, which cached blocks the request may share: see kv::CacheKey.
+  std::string cache_salt = {};
+  std::string adapter = {};
+  uint64_t numbers_key = 0;
 };
 
 }  // namespace quire::sched

@@ -10,12 +10,22 @@ namespace quire::sched {
 
 Scheduler::Scheduler(const Options& options)
     : options_((check_options(options), options)),
-      pool_({.num_blocks = options.num_blocks, .block_tokens = options.block_tokens}),
+      pool_({.num_blocks = options.num_blocks,
+             .block_tokens = options.block_tokens,
+             .hash_bits = options.hash_bits}),
       rows_(options.max_num_seqs),
-      writer_(options) {
+      writer_(options),
+      // A row's chunk claims its whole blocks and one begun at either end.
+      pending_(options.enable_prefix_caching
+                   ? static_cast<size_t>(options.max_num_batched_tokens / options.block_tokens) +
+                         2 * static_cast<size_t>(
+                                 std::min(options.max_num_seqs, options.max_num_batched_tokens))
+                   : 0),
+      token_budget_(options.max_num_batched_tokens) {
   QUIRE_CHECK(options.max_plans_in_flight == 1);
   const auto rows = static_cast<size_t>(options.max_num_seqs);
   running_.reserve(rows);
+  computing_.reserve(rows);
   outcomes_.reserve(rows);
   events_.reserve(rows);
   ended_.reserve(rows);
@@ -25,7 +35,10 @@ std::optional<Error> Scheduler::add(Request request) {
   if (auto error = refuse(request, options_)) return error;
   auto group = std::make_unique<SequenceGroup>();
   group->arrival = next_arrival_++;
-  group->priority = request.priority;
+  if (options_.policy == SchedulingPolicy::kPriority) group->priority = request.priority;
+  group->root = kv::root_hash(
+      options_.cache_seed,
+      {.salt = request.cache_salt, .adapter = request.adapter, .numbers = request.numbers_key});
   group->num_unended = request.n;
   group->forked = request.n == 1;
   group->choices.resize(static_cast<size_t>(request.n));
@@ -41,9 +54,20 @@ std::optional<Error> Scheduler::add(Request request) {
   first.state = SequenceState::kWaiting;
   group->sampling = std::move(request.sampling);
   num_unended_ += request.n;
-  waiting_.push_back(&first);
+  queue(first);
   QUIRE_CHECK(groups_.emplace(request.id, std::move(group)).second);
   return std::nullopt;
+}
+
+void Scheduler::set_token_budget(int32_t tokens) {
+  if (!options_.enable_chunked_prefill) return;
+  token_budget_ = std::clamp(tokens, 1, options_.max_num_batched_tokens);
+}
+
+/// Puts the sequence in its place in the queue, which is mostly one of its ends.
+void Scheduler::queue(Sequence& sequence) {
+  const auto before = [](const Sequence* a, const Sequence* b) { return runs_before(*a, *b); };
+  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), &sequence, before), &sequence);
 }
 
 void Scheduler::cancel(RequestId request) {
@@ -75,6 +99,7 @@ std::span<const CommitEvent> Scheduler::commit(StepId step, std::span<const Samp
   QUIRE_CHECK(static_cast<int32_t>(sampled.size()) == num_samples_);
   in_flight_ = false;
   events_.clear();
+  publish_computed();
   size_t next = 0;
   for (const Outcome& outcome : outcomes_) {
     const SampledToken* token = outcome.sampled ? &sampled[next++] : nullptr;
@@ -88,6 +113,9 @@ std::span<const CommitEvent> Scheduler::commit(StepId step, std::span<const Samp
 
 CommitEvent Scheduler::take_in(Sequence& sequence, const SampledToken* sampled) {
   CommitEvent event{.sequence = sequence.id};
+  if (sequence.id.choice == 0 && sequence.num_output() == 0) {
+    event.num_cached = sequence.num_cached;
+  }
   if (sampled != nullptr) {
     sequence.tokens.push_back(sampled->token);
     event.token = sampled->token;
@@ -107,6 +135,9 @@ void Scheduler::hold_row(Sequence& sequence) {
   sequence.state = SequenceState::kRunning;
   sequence.tokens.reserve(static_cast<size_t>(sequence.max_tokens));
   sequence.table.reserve(pool_.blocks_for(sequence.max_tokens));
+  if (options_.enable_prefix_caching) {
+    sequence.hashes.reserve(static_cast<size_t>(pool_.blocks_for(sequence.max_tokens)));
+  }
   running_.insert(
       std::upper_bound(running_.begin(), running_.end(), &sequence,
                        [](const Sequence* a, const Sequence* b) { return runs_before(*a, *b); }),
@@ -118,6 +149,8 @@ void Scheduler::hold_row(Sequence& sequence) {
 void Scheduler::let_go(Sequence& sequence) {
   sequence.table.clear();
   sequence.num_computed = 0;
+  sequence.num_published = 0;
+  sequence.num_cached = 0;
   rows_.give_up(std::exchange(sequence.row, kNoRow));
   if (!sequence.group->forked) rows_.unreserve(sequence.group->n() - 1);
 }

@@ -9,6 +9,9 @@
 
 namespace quire::sched {
 
+/// Who goes first: by arrival alone, or by Request::priority and then by arrival.
+enum class SchedulingPolicy : uint8_t { kFcfs, kPriority };
+
 struct SchedulerOptions {
   int32_t max_num_batched_tokens = 2048;     // T of a step at most
   int32_t max_num_seqs = 256;                // rows held at most
@@ -18,7 +21,11 @@ struct SchedulerOptions {
   int32_t long_prefill_token_threshold = 0;  // chunk of one sequence at most; 0 = the budget alone
   int32_t block_tokens = 16;
   int32_t num_blocks = 0;
-  int32_t max_plans_in_flight = 1;  // more are reserved in the types, not built
+  SchedulingPolicy policy = SchedulingPolicy::kFcfs;
+  bool enable_prefix_caching = false;  // share full blocks of equal prefixes
+  uint64_t cache_seed = 0;             // of the block hashes; secret where clients are not trusted
+  int32_t hash_bits = 64;              // fewer: for tests, see kv::PrefixIndex
+  int32_t max_plans_in_flight = 1;     // more are reserved in the types, not built
 
   /// Tokens whose K and V the whole pool holds.
   int64_t pool_tokens() const { return int64_t{num_blocks} * block_tokens; }

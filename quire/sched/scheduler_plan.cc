@@ -9,8 +9,10 @@ namespace quire::sched {
 
 const BatchPlan* Scheduler::plan() {
   if (in_flight_) return nullptr;
-  budget_ = {.tokens = options_.max_num_batched_tokens, .logits_rows = options_.max_logits_rows};
+  budget_ = {.tokens = token_budget_, .logits_rows = options_.max_logits_rows};
   outcomes_.clear();
+  computing_.clear();
+  pending_.clear();
   num_samples_ = 0;
   writer_.begin(next_step_);
   const int64_t preemptions_before = num_preemptions_;
@@ -28,6 +30,8 @@ void Scheduler::run_running() {
   // run() may insert choices behind the current sequence; they have nothing to compute yet.
   for (size_t i = 0; i < running_.size() && budget_.tokens > 0; ++i) {
     Sequence& sequence = *running_[i];
+    adopt_cached(sequence);
+    if (next_is_pending(sequence)) continue;
     const int32_t num_tokens = chunk_tokens(sequence, budget_, options_);
     if (num_tokens == 0) continue;
     if (!make_room(sequence, num_tokens)) return;
@@ -38,10 +42,16 @@ void Scheduler::run_running() {
 void Scheduler::admit_waiting() {
   while (!waiting_.empty() && budget_.tokens > 0) {
     Sequence& sequence = *waiting_.front();
-    const int32_t num_tokens = chunk_tokens(sequence, budget_, options_);
-    if (num_tokens == 0 || !may_admit(sequence)) return;
+    // What it will share counts as computed, to see what is left to run.
+    const auto [num_cached, num_in_use] = count_cached(sequence);
+    sequence.num_computed = num_cached * pool_.block_tokens();
+    const bool pending = next_is_pending(sequence);
+    const int32_t num_tokens = pending ? 0 : chunk_tokens(sequence, budget_, options_);
+    sequence.num_computed = 0;
+    if ((num_tokens == 0 && !pending) || !may_admit(sequence, num_in_use)) return;
     waiting_.pop_front();
     admit(sequence);
+    if (pending) continue;
     QUIRE_CHECK(make_room(sequence, num_tokens));
     run(sequence, num_tokens);
   }
@@ -49,31 +59,50 @@ void Scheduler::admit_waiting() {
 
 /// Whether rows and blocks allow to begin `sequence`: all its known tokens must fit beside what the
 /// running ones are still to take, so that a prompt is not begun only to be preempted. With nothing
-/// running it fits, or add() would have refused it.
-bool Scheduler::may_admit(const Sequence& sequence) const {
+/// running it fits, or add() would have refused it. `blocks_in_use` of its blocks are shared with
+/// others that run. A sequence that was preempted as often as allowed must fit to its end, beside
+/// those before it to theirs.
+bool Scheduler::may_admit(const Sequence& sequence, int32_t blocks_in_use) const {
   const SequenceGroup& group = *sequence.group;
   const int32_t num_rows = group.forked ? 1 : group.n();
   if (rows_.num_available() < num_rows) return false;
   if (running_.empty()) return true;
+  const bool to_the_end = sequence.num_preemptions >= kMaxPreemptions;
   // Choices that part each take a block of their own at once.
-  const int32_t wanted = pool_.blocks_for(sequence.num_tokens()) + num_rows - 1;
-  return wanted + blocks_promised() <= pool_.num_free();
+  const int32_t wanted = to_the_end ? blocks_to_the_end(sequence)
+                                    : pool_.blocks_for(sequence.num_tokens()) + num_rows - 1;
+  return wanted - blocks_in_use + blocks_promised(to_the_end) <= pool_.num_free();
 }
 
-/// Blocks that the running sequences need for their known tokens, and one for each to grow into.
-int32_t Scheduler::blocks_promised() const {
+/// Blocks that the running sequences need for their known tokens, and one for each to grow into; or
+/// all that they can come to need.
+int32_t Scheduler::blocks_promised(bool to_the_end) const {
   int32_t blocks = 0;
   for (const Sequence* sequence : running_) {
-    blocks += pool_.blocks_for(sequence->num_tokens()) - sequence->table.size();
-    blocks += sequence->group->forked ? 1 : sequence->group->n();
+    const int32_t num_rows = sequence->group->forked ? 1 : sequence->group->n();
+    blocks += to_the_end ? blocks_to_the_end(*sequence)
+                         : pool_.blocks_for(sequence->num_tokens()) + num_rows;
+    blocks -= sequence->table.size();
   }
   return blocks;
+}
+
+/// All blocks that the sequence, with the choices that are to part from it, can come to hold alone:
+/// where there are choices, one more each for the copy of a shared one.
+int32_t Scheduler::blocks_to_the_end(const Sequence& sequence) const {
+  const SequenceGroup& group = *sequence.group;
+  const int32_t stored = std::max(sequence.num_tokens(), sequence.max_tokens - 1);
+  const int32_t each = pool_.blocks_for(stored) + (group.n() > 1 ? 1 : 0);
+  return group.forked ? each : each * group.n();
 }
 
 void Scheduler::admit(Sequence& sequence) {
   rows_.reserve(sequence.group->forked ? 1 : sequence.group->n());
   sequence.table = kv::BlockTable(pool_);
   hold_row(sequence);
+  if (options_.enable_prefix_caching) extend_hashes(sequence, shareable_blocks(sequence));
+  if (may_share(sequence)) cache_counts_.queries += sequence.num_tokens();
+  adopt_cached(sequence);
 }
 
 /// Blocks to acquire before the next `num_tokens` tokens of `sequence` can be written. Only the
@@ -105,7 +134,8 @@ void Scheduler::preempt(Sequence& victim) {
   running_.pop_back();
   let_go(victim);
   victim.state = SequenceState::kWaiting;
-  waiting_.push_front(&victim);
+  queue(victim);
+  ++victim.num_preemptions;
   ++num_preemptions_;
 }
 
@@ -115,6 +145,8 @@ void Scheduler::run(Sequence& sequence, int32_t num_tokens) {
   budget_.tokens -= num_tokens;
   budget_.logits_rows -= chunk_logits_rows(sequence, num_tokens);
   writer_.run(sequence, num_tokens);
+  computing_.push_back(&sequence);
+  claim(sequence, num_tokens);
   if (due.size() > 0) {
     writer_.report_prompt_logprobs(sequence, due);
     group.next_prompt_logprob = due.last;
@@ -143,6 +175,8 @@ void Scheduler::fork_choices(Sequence& first) {
     choice.tokens.reserve(static_cast<size_t>(choice.max_tokens));
     choice.tokens = first.tokens;
     choice.num_computed = first.num_computed;
+    choice.hashes.assign(first.hashes.begin(), first.hashes.end());
+    choice.num_published = first.num_computed / pool_.block_tokens();  // choice 0 does it
     choice.table = first.table.fork();
     hold_row(choice);
     outcomes_.push_back({&choice, first.samples()});

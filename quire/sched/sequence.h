@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "quire/kv/block_hash.h"
 #include "quire/kv/block_table.h"
 #include "quire/sched/batch_plan.h"
 #include "quire/sched/request.h"
@@ -12,6 +13,8 @@
 namespace quire::sched {
 
 inline constexpr RowId kNoRow = -1;
+/// How often a sequence may lose its blocks before it must be begun with room to its end.
+inline constexpr int32_t kMaxPreemptions = 3;
 struct SequenceGroup;
 
 enum class SequenceState : uint8_t {
@@ -33,6 +36,11 @@ struct Sequence {
   int32_t max_tokens = 0;  // `tokens` never grows past this
   kv::BlockTable table;    // blocks for exactly num_computed tokens
   RowId row = kNoRow;
+  /// The names of its full blocks in the prefix cache, as far as they were asked for.
+  std::vector<kv::BlockHash> hashes;
+  int32_t num_published = 0;    // leading blocks of the table that are, or need not be, published
+  int32_t num_cached = 0;       // tokens taken from the cache since it last got a row
+  int32_t num_preemptions = 0;  // at most kMaxPreemptions under first-come
 
   int32_t num_tokens() const { return static_cast<int32_t>(tokens.size()); }
   int32_t num_output() const { return num_tokens() - num_prompt; }
@@ -45,6 +53,7 @@ struct Sequence {
 /// others start when it ends; from then on each is scheduled alone.
 struct SequenceGroup {
   SamplingSpec sampling;
+  kv::BlockHash root;  // what the choices' chains of block hashes begin with
   int64_t arrival = 0;
   int32_t priority = 0;
   int32_t num_unended = 0;
@@ -58,8 +67,10 @@ struct SequenceGroup {
   bool wants_prompt_logprobs() const { return sampling.prompt_logprobs >= 0; }
 };
 
-/// First come, first served: whether `a` goes before `b`.
+/// Whether `a` goes before `b`: the better (lower) priority first, which is 0 for all under
+/// first-come; then in the order of arrival.
 inline bool runs_before(const Sequence& a, const Sequence& b) {
+  if (a.group->priority != b.group->priority) return a.group->priority < b.group->priority;
   if (a.group->arrival != b.group->arrival) return a.group->arrival < b.group->arrival;
   return a.id.choice < b.id.choice;
 }

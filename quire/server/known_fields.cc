@@ -28,9 +28,6 @@ bool is_empty(const json::value& v) {
   return (v.is_array() && v.get_array().empty()) || (v.is_object() && v.get_object().empty()) ||
          (v.is_string() && v.get_string().empty());
 }
-bool is_zero(const json::value& v) {
-  return v.is_number() && v.to_number<double>() == 0;
-}
 bool is_one(const json::value& v) {
   return v.is_number() && v.to_number<double>() == 1;
 }
@@ -82,7 +79,6 @@ constexpr Field kFields[] = {
     {"truncate_prompt_tokens", only_null},
     {"bad_words", is_empty},
     {"logits_processors", is_empty},
-    {"priority", is_zero},
     {"thinking_token_budget", only_null},
     {"kv_transfer_params", is_empty},
     {"vllm_xargs", is_empty},

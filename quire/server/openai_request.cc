@@ -72,6 +72,12 @@ void read_sampling(JsonFields& fields, llm::SamplingParams& params) {
   params.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(true);
   params.prompt_logprobs = narrow(fields.integer("prompt_logprobs", 0, kMaxInt));
   params.allowed_token_ids = fields.ids("allowed_token_ids");
+  params.priority =
+      static_cast<int32_t>(fields.integer("priority", INT32_MIN, kMaxInt).value_or(0));
+  if (auto salt = fields.string("cache_salt")) {
+    if (salt->empty()) fields.fail("cache_salt", "a string that is not empty");
+    params.cache_salt = *std::move(salt);
+  }
   read_logit_bias(fields, params);
 }
 

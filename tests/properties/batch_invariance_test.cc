@@ -80,6 +80,8 @@ struct Setting {
   int32_t threads = 1;
   int64_t num_blocks = 1024;
   int32_t max_num_seqs = 32;
+  bool prefix_caching = true;
+  int32_t block_size = 16;
 };
 
 class BatchInvariance : public testing::TestWithParam<std::string> {
@@ -97,6 +99,8 @@ class BatchInvariance : public testing::TestWithParam<std::string> {
     options.threads = setting.threads;
     options.num_gpu_blocks_override = setting.num_blocks;
     options.max_num_seqs = setting.max_num_seqs;
+    options.enable_prefix_caching = setting.prefix_caching;
+    options.block_size = setting.block_size;
     return std::make_unique<LLM>(options);
   }
 
@@ -142,7 +146,7 @@ class BatchInvariance : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(BatchInvariance, AloneTogetherBudgetsThreadsAndPreemption) {
-  const std::vector<std::string> expected = one_by_one(*open({}));
+  const std::vector<std::string> expected = one_by_one(*open({.prefix_caching = false}));
   ASSERT_EQ(expected.size(), kRequests);
   for (const int64_t budget : {16, 64, 2048}) {
     for (const int32_t threads : {1, 2}) {
@@ -157,6 +161,42 @@ TEST_P(BatchInvariance, AloneTogetherBudgetsThreadsAndPreemption) {
       EXPECT_GT(small->engine().stats().num_preemptions, 0);
       EXPECT_EQ(small->engine().stats().kv_cache_usage, 0.0);
     }
+  }
+}
+
+/// Prompts that begin alike: computed each alone without the cache, and then shared in flight, from
+/// blocks left behind, by chunks and by preempted sequences, at several block sizes.
+TEST_P(BatchInvariance, PrefixCacheOnAndOffColdAndWarm) {
+  for (size_t i = 0; i < kRequests; ++i) {
+    std::vector<int32_t>& prompt = requests_[i].prompt;
+    const std::vector<int32_t>& start = requests_[i % 3].prompt;
+    std::vector<int32_t> shared(70 + i % 3);
+    for (size_t t = 0; t < shared.size(); ++t) {
+      shared[t] = static_cast<int32_t>((start.front() + 7 * t) % kVocab);
+    }
+    prompt.insert(prompt.begin(), shared.begin(), shared.end());
+  }
+  const std::vector<std::string> expected = one_by_one(*open({.prefix_caching = false}));
+  for (const int32_t block_size : {16, 32, 128}) {
+    for (const int64_t budget : {50, 2048}) {
+      const auto llm = open({.budget = budget, .block_size = block_size});
+      EXPECT_EQ(together(*llm), expected) << "cold, budget " << budget << ", " << block_size;
+      const engine::EngineStats cold = llm->engine().stats();
+      EXPECT_GT(cold.prefix_cache_queries, cold.prefix_cache_hits);
+      EXPECT_GT(cold.prefix_cache_hits, block_size < 128 ? 0 : -1);
+      EXPECT_EQ(together(*llm), expected) << "warm, budget " << budget << ", " << block_size;
+      EXPECT_EQ(one_by_one(*llm), expected) << "warm alone, budget " << budget;
+      const engine::EngineStats warm = llm->engine().stats();
+      EXPECT_GT(warm.prefix_cache_hits, cold.prefix_cache_hits);
+      EXPECT_GT(warm.prompt_tokens_cached, cold.prompt_tokens_cached);
+      EXPECT_EQ(warm.kv_cache_usage, 0.0);
+    }
+    const auto small = open({.num_blocks = 256 / block_size, .block_size = block_size});
+    EXPECT_EQ(together(*small), expected) << "a small pool, " << block_size;
+    EXPECT_GT(small->engine().stats().num_preemptions, 0);
+    const auto off = open({.prefix_caching = false, .block_size = block_size});
+    EXPECT_EQ(together(*off), expected);
+    EXPECT_EQ(off->engine().stats().prefix_cache_queries, 0);
   }
 }
 

@@ -37,12 +37,13 @@ int64_t num_samples(const BatchPlan& plan) {
   return count;
 }
 
-TEST(SchedulerAllocations, NoneInSteadyDecode) {
+void expect_no_allocation_in_steady_decode(bool prefix_caching) {
   Scheduler scheduler({.max_num_batched_tokens = 256,
                        .max_num_seqs = 24,
                        .max_model_len = 600,
                        .max_logits_rows = 64,
-                       .num_blocks = 900});
+                       .num_blocks = 900,
+                       .enable_prefix_caching = prefix_caching});
   std::vector<SampledToken> sampled(24);
   for (RequestId id = 0; id < 20; ++id) {
     Request request{.id = id, .prompt = std::vector<int32_t>(static_cast<size_t>(10 + 7 * id), 3)};
@@ -64,6 +65,14 @@ TEST(SchedulerAllocations, NoneInSteadyDecode) {
   }
   EXPECT_EQ(num_tokens, 280 * 23);
   EXPECT_EQ(in_steps, 0);
+}
+
+TEST(SchedulerAllocations, NoneInSteadyDecode) {
+  expect_no_allocation_in_steady_decode(false);
+}
+
+TEST(SchedulerAllocations, NoneWhileBlocksArePublished) {
+  expect_no_allocation_in_steady_decode(true);
 }
 
 TEST(SchedulerAllocations, AreCounted) {

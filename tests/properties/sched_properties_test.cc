@@ -50,6 +50,8 @@ SchedulerOptions random_options(Dice& dice) {
   options.max_model_len = dice.between(50, 400);
   options.enable_chunked_prefill = dice.chance(80);
   options.long_prefill_token_threshold = dice.chance(30) ? dice.between(1, 64) : 0;
+  options.enable_prefix_caching = dice.chance(50);
+  if (dice.chance(20)) options.hash_bits = dice.between(1, 6);
   if (!options.enable_chunked_prefill) options.max_num_batched_tokens += options.max_model_len;
   return options;
 }
@@ -62,6 +64,12 @@ Request random_request(Dice& dice, const SchedulerOptions& options, RequestId id
   const int32_t longest = dice.chance(70) ? 24 : std::min(pool_tokens / 2, 250);
   request.prompt.resize(static_cast<size_t>(dice.log_between(std::min(longest, 8), longest)));
   for (int32_t& token : request.prompt) token = dice.between(0, kFakeVocab - 1);
+  // Half of the prompts begin as another one may.
+  const int32_t shared =
+      dice.chance(50) ? 0 : dice.between(0, static_cast<int32_t>(request.prompt.size()));
+  const int32_t prefix = dice.between(0, 2);
+  for (int32_t i = 0; i < shared; ++i)
+    request.prompt[static_cast<size_t>(i)] = (prefix + i) % kFakeVocab;
   request.n = dice.chance(70) ? 1 : dice.between(2, 4);
   request.sampling.seed = static_cast<uint64_t>(dice.between(0, 1000));
   request.sampling.max_tokens = dice.chance(5) ? dice.between(-1, 0) : dice.log_between(8, 200);
@@ -78,6 +86,7 @@ struct Totals {
   int64_t copies = 0;
   int64_t refused = 0;
   int64_t cancelled_in_flight = 0;
+  int64_t hits = 0;
 };
 
 /// One seed's life: arrivals, steps and cancels in random order, then steps until all have ended.
@@ -102,6 +111,7 @@ class Trace {
     }
     drain();
     totals_.preemptions += engine_.scheduler().num_preemptions();
+    totals_.hits += engine_.scheduler().cache_counts().hits;
     totals_.tokens += engine_.num_computed();
     return engine_.violation().value_or(wrong_at_end());
   }
@@ -170,9 +180,9 @@ TEST(SchedulerProperties, RandomTraces) {
   }
   fmt::print(
       "events={} seeds={} tokens={} preemptions={} shared_starts={} copies={} refused={} "
-      "cancelled_in_flight={}\n",
+      "cancelled_in_flight={} hits={}\n",
       totals.events, last - first + 1, totals.tokens, totals.preemptions, totals.shared_starts,
-      totals.copies, totals.refused, totals.cancelled_in_flight);
+      totals.copies, totals.refused, totals.cancelled_in_flight, totals.hits);
   if (first != last) {  // the traces reach what they are for
     EXPECT_GT(totals.events, 200'000);
     EXPECT_GT(totals.preemptions, 500);
@@ -180,6 +190,7 @@ TEST(SchedulerProperties, RandomTraces) {
     EXPECT_GT(totals.copies, 500);
     EXPECT_GT(totals.refused, 50);
     EXPECT_GT(totals.cancelled_in_flight, 100);
+    EXPECT_GT(totals.hits, 1000);
   }
 }
 

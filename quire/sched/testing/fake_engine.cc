@@ -21,7 +21,12 @@ std::optional<Error> FakeEngine::submit(const Request& request) {
   for (int32_t choice = 0; choice < request.n; ++choice) {
     Choice& added = choices_[{request.id, choice}];
     added.alone = output_alone(request, choice, limit);
+    added.num_prompt = static_cast<int64_t>(request.prompt.size());
+    live_tokens_ += static_cast<int64_t>(request.prompt.size() + added.alone.size());
     num_tokens_ += static_cast<int64_t>(request.prompt.size() + added.alone.size());
+  }
+  for (int32_t choice = 0; choice < request.n; ++choice) {
+    choices_[{request.id, choice}].last_step = num_steps_ + live_tokens_;
   }
   if (request.sampling.prompt_logprobs >= 0) scorings_[request.id] = {.request = request};
   after_event();
@@ -32,9 +37,15 @@ void FakeEngine::cancel(RequestId request) {
   scheduler_.cancel(request);
   for (auto it = choices_.lower_bound({request, 0});
        it != choices_.end() && it->first.request == request; ++it) {
-    if (it->second.live()) it->second.cancelled = true;
+    if (!it->second.live()) continue;
+    it->second.cancelled = true;
+    forget_tokens(it->second);
   }
   after_event();
+}
+
+void FakeEngine::set_token_budget(int32_t tokens) {
+  scheduler_.set_token_budget(tokens);
 }
 
 const BatchPlan* FakeEngine::launch() {
@@ -42,6 +53,8 @@ const BatchPlan* FakeEngine::launch() {
   if (plan_ != nullptr) {
     if (auto wrong = checker_.check(*plan_, scheduler_.pool())) fail(*wrong);
     num_computed_ += static_cast<int64_t>(plan_->tokens.size());
+    ++num_steps_;
+    for (const RowStart& start : plan_->started) count_start(start.sequence);
   }
   after_event();
   return plan_;
@@ -81,6 +94,7 @@ void FakeEngine::take_in(const CommitEvent& event) {
     if (event.first_token != (index == 0)) fail(fmt::format("the first token of {}", name));
   }
   choice.finish = event.finish;
+  check_bound(choice, name);
   const bool complete = choice.output.size() == choice.alone.size();
   if (complete != (event.finish != FinishReason::kNone)) {
     fail(fmt::format("{} has {} of {} tokens at its end", name, choice.output.size(),
@@ -92,6 +106,28 @@ void FakeEngine::take_in(const CommitEvent& event) {
           static_cast<int32_t>(scoring->second.request.prompt.size())) {
     fail(fmt::format("{} has tokens before its prompt is scored", name));
   }
+}
+
+/// Under first-come a sequence starts at most once more for each preemption it may suffer.
+void FakeEngine::count_start(SequenceId sequence) {
+  const bool bounded = scheduler_.options().policy == SchedulingPolicy::kFcfs;
+  if (++choices_[sequence].num_starts > kMaxPreemptions + 1 && bounded) {
+    fail(fmt::format("{}.{} was preempted too often", sequence.request, sequence.choice));
+  }
+}
+
+/// Under first-come a choice ends within as many steps as there were tokens to compute for it and
+/// all before it when it came.
+void FakeEngine::check_bound(const Choice& choice, const std::string& name) {
+  if (choice.live()) return;
+  forget_tokens(choice);
+  if (scheduler_.options().policy == SchedulingPolicy::kFcfs && num_steps_ > choice.last_step) {
+    fail(fmt::format("{} ended in step {}, {} at the latest", name, num_steps_, choice.last_step));
+  }
+}
+
+void FakeEngine::forget_tokens(const Choice& choice) {
+  live_tokens_ -= choice.num_prompt + static_cast<int64_t>(choice.alone.size());
 }
 
 void FakeEngine::take_in(const FakeModel::PromptLogprob& report) {
@@ -111,7 +147,9 @@ void FakeEngine::take_in(const FakeModel::PromptLogprob& report) {
 void FakeEngine::after_event() {
   if (auto wrong = scheduler_.check_invariants()) fail(*wrong);
   for (kv::BlockId block = 0; block < scheduler_.pool().num_blocks(); ++block) {
-    const bool is_free = scheduler_.pool().ref_count(block) == 0;
+    // A cached block keeps its content until it is taken for something else.
+    const bool is_free =
+        scheduler_.pool().ref_count(block) == 0 && !scheduler_.pool().is_published(block);
     if (is_free && !poisoned_[static_cast<size_t>(block)]) model_.poison(block);
     poisoned_[static_cast<size_t>(block)] = is_free;
   }

@@ -23,6 +23,9 @@ class FakeEngine {
     std::vector<int32_t> output;
     FinishReason finish = FinishReason::kNone;
     bool cancelled = false;
+    int32_t num_starts = 0;  // times it got a row
+    int64_t num_prompt = 0;
+    int64_t last_step = 0;  // by which it must have ended
     bool live() const { return finish == FinishReason::kNone && !cancelled; }
   };
 
@@ -36,6 +39,8 @@ class FakeEngine {
   void land();
   /// launch() and, if there was something to run, land().
   const BatchPlan* step();
+
+  void set_token_budget(int32_t tokens);
 
   const Scheduler& scheduler() const { return scheduler_; }
   const std::map<SequenceId, Choice>& choices() const { return choices_; }
@@ -54,6 +59,9 @@ class FakeEngine {
 
   void take_in(const CommitEvent& event);
   void take_in(const FakeModel::PromptLogprob& report);
+  void count_start(SequenceId sequence);
+  void check_bound(const Choice& choice, const std::string& name);
+  void forget_tokens(const Choice& choice);
   void after_event();
   void fail(std::string what);
 
@@ -66,6 +74,8 @@ class FakeEngine {
   std::vector<bool> poisoned_;             // by block
   int64_t num_tokens_ = 0;
   int64_t num_computed_ = 0;
+  int64_t num_steps_ = 0;
+  int64_t live_tokens_ = 0;  // prompt and output tokens of the choices that have not ended
   std::optional<std::string> violation_;
 };
 

@@ -66,18 +66,23 @@ void FakeModel::store_tokens(const BatchPlan& plan) {
     std::copy_n(first_slot(op.source), options_.block_tokens, first_slot(op.destination));
   }
   for (size_t t = 0; t < plan.tokens.size(); ++t) {
-    slots_[static_cast<size_t>(plan.groups[0].slots[t])] = {
+    const int32_t slot = plan.groups[0].slots[t];
+    // A block is written from its first slot on: what it held before is gone.
+    if (slot % options_.block_tokens == 0) poison(slot / options_.block_tokens);
+    slots_[static_cast<size_t>(slot)] = {
         .position = plan.positions[t], .token = plan.tokens[t], .hidden = 0};
   }
 }
 
-const FakeModel::Slot& FakeModel::read(std::span<const int32_t> table, int32_t position) {
+const FakeModel::Slot& FakeModel::read(const Row& row, std::span<const int32_t> table,
+                                       int32_t position) {
   const int32_t block = table[static_cast<size_t>(position / options_.block_tokens)];
   const int32_t slot = block * options_.block_tokens + position % options_.block_tokens;
   const Slot& found = slots_[static_cast<size_t>(slot)];
-  if (found.position != position && !violation_) {
-    violation_ = fmt::format("slot {} was read for position {} and holds {}", slot, position,
-                             found.position);
+  const int32_t token = row.tokens[static_cast<size_t>(position)];
+  if ((found.position != position || found.token != token) && !violation_) {
+    violation_ = fmt::format("slot {} was read for position {}, token {} and holds {}, {}", slot,
+                             position, token, found.position, found.token);
   }
   return found;
 }
@@ -90,16 +95,17 @@ void FakeModel::run_row(const BatchPlan& plan, size_t row_index) {
   const auto width = static_cast<size_t>(group.table_width);
   const auto table = std::span(group.block_table).subspan(row_index * width, width);
   const int32_t begin = row.context_len - row.num_tokens;
+  const Row& owner = rows_[static_cast<size_t>(row.row)];
   FakeLogits layer1;
   for (int32_t position = 0; position < row.context_len; ++position) {
-    layer1.feed(read(table, position).token);
+    layer1.feed(read(owner, table, position).token);
     if (position < begin) continue;
     const auto t = static_cast<size_t>(row.query_start + position - begin);
     slots_[static_cast<size_t>(group.slots[t])].hidden = layer1.hidden;
   }
   uint64_t logits = 0;
   for (int32_t position = 0; position < row.context_len; ++position) {
-    logits = mix(logits, read(table, position).hidden);
+    logits = mix(logits, read(owner, table, position).hidden);
     if (position < begin) continue;
     token_logits_[static_cast<size_t>(row.query_start + position - begin)] = logits;
   }
@@ -109,14 +115,16 @@ std::vector<SampledToken> FakeModel::run(const BatchPlan& plan,
                                          std::vector<PromptLogprob>& prompt_logprobs) {
   for (const RowId row : plan.finished) rows_[static_cast<size_t>(row)] = {};
   for (const RowStart& start : plan.started) {
-    rows_[static_cast<size_t>(start.row)] = {start.sequence, start.sampling};
+    Row& row = rows_[static_cast<size_t>(start.row)];
+    row = {start.sequence, start.sampling, start.prompt};
+    row.tokens.insert(row.tokens.end(), start.output.begin(), start.output.end());
   }
   store_tokens(plan);
   token_logits_.assign(plan.tokens.size(), 0);
   for (size_t row = 0; row < plan.rows.size(); ++row) run_row(plan, row);
   std::vector<SampledToken> sampled;
   for (const LogitsUse& use : plan.uses) {
-    const Row& row = rows_[static_cast<size_t>(use.row)];
+    Row& row = rows_[static_cast<size_t>(use.row)];
     const auto token_index =
         static_cast<size_t>(plan.logits_rows[static_cast<size_t>(use.logits_index)]);
     const uint64_t logits = token_logits_[token_index];
@@ -124,6 +132,7 @@ std::vector<SampledToken> FakeModel::run(const BatchPlan& plan,
       prompt_logprobs.push_back({row.sequence, use.position, use.target, logits});
     } else {
       const int32_t token = fake_sample(logits, row.sampling, row.sequence.choice, use.position);
+      row.tokens.push_back(token);
       sampled.push_back({.token = token, .stop = is_stop(row.sampling, token)});
     }
   }

@@ -54,7 +54,8 @@ class FakeModel {
   std::vector<SampledToken> run(const BatchPlan& plan, std::vector<PromptLogprob>& prompt_logprobs);
   /// Makes the block's slots unreadable until they are written again.
   void poison(kv::BlockId block);
-  /// The first read of a slot that does not hold the position looked for, if there was one.
+  /// The first read of a slot that does not hold the row's token at that position, if there was
+  /// one.
   const std::optional<std::string>& violation() const { return violation_; }
 
  private:
@@ -66,11 +67,12 @@ class FakeModel {
   struct Row {
     SequenceId sequence;
     SamplingSpec sampling;
+    std::vector<int32_t> tokens;
   };
 
   void store_tokens(const BatchPlan& plan);
   void run_row(const BatchPlan& plan, size_t row_index);
-  const Slot& read(std::span<const int32_t> table, int32_t position);
+  const Slot& read(const Row& row, std::span<const int32_t> table, int32_t position);
 
   Options options_;
   std::vector<Slot> slots_;

@@ -89,6 +89,7 @@ PlanChecker::Wrong PlanChecker::check_row(const BatchPlan& plan, size_t index,
   if (!row.held) return fmt::format("row {} runs without being held", planned.row);
   if (planned.num_tokens < 1 || planned.query_start != start) return "rows do not cover the tokens";
   const int32_t first = planned.context_len - planned.num_tokens;
+  if (auto wrong = take_cached(plan, index, pool)) return wrong;
   if (first != row.num_computed) {
     return fmt::format("row {} runs from position {} with {} computed", planned.row, first,
                        row.num_computed);
@@ -105,6 +106,28 @@ PlanChecker::Wrong PlanChecker::check_row(const BatchPlan& plan, size_t index,
   }
   row.num_computed = planned.context_len;
   return check_blocks(plan, index, pool);
+}
+
+/// A row may go on behind where it stood by whole blocks that are published, but not to its end.
+PlanChecker::Wrong PlanChecker::take_cached(const BatchPlan& plan, size_t index,
+                                            const kv::BlockPool& pool) {
+  const PlanRow& planned = plan.rows[index];
+  Row& row = rows_[static_cast<size_t>(planned.row)];
+  const int32_t first = planned.context_len - planned.num_tokens;
+  const int32_t block_tokens = options_.block_tokens;
+  if (!options_.enable_prefix_caching || first <= row.num_computed) return std::nullopt;
+  if (first % block_tokens != 0 || row.num_computed % block_tokens != 0) {
+    return "a hit that is not of whole blocks";
+  }
+  const GroupPlan& group = plan.groups[0];
+  const auto width = static_cast<size_t>(group.table_width);
+  for (; row.num_computed < first; row.num_computed += block_tokens) {
+    const auto entry = static_cast<size_t>(row.num_computed / block_tokens);
+    if (!pool.is_published(group.block_table[index * width + entry])) {
+      return fmt::format("row {} takes over a block that is not published", planned.row);
+    }
+  }
+  return std::nullopt;
 }
 
 PlanChecker::Wrong PlanChecker::check_blocks(const BatchPlan& plan, size_t index,
@@ -127,6 +150,9 @@ PlanChecker::Wrong PlanChecker::check_blocks(const BatchPlan& plan, size_t index
     const size_t t = static_cast<size_t>(row.query_start) + static_cast<size_t>(i);
     if (group.slots[t] != slot) {
       return fmt::format("position {} of row {} is not in its slot {}", position, row.row, slot);
+    }
+    if (pool.is_published(block)) {
+      return fmt::format("row {} writes into block {}, which is published", row.row, block);
     }
     if (pool.ref_count(block) > holders) {
       return fmt::format("row {} writes into block {}, which has {} holders", row.row, block,
@@ -172,6 +198,7 @@ PlanChecker::Wrong PlanChecker::check_block_ops(const BatchPlan& plan,
   for (const BlockOp& op : plan.block_ops) {
     if (op.kind != BlockOp::Kind::kCopy || op.group != 0) return "an operation not built yet";
     if (op.source == op.destination) return "a block is copied onto itself";
+    if (pool.is_published(op.destination)) return "a copy into a published block";
     if (pool.ref_count(op.destination) != 1) return "a copy into a block that is not held by one";
   }
   return std::nullopt;

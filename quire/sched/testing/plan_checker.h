@@ -36,6 +36,7 @@ class PlanChecker {
   Wrong check_sizes(const BatchPlan& plan) const;
   Wrong change_rows(const BatchPlan& plan);
   Wrong check_row(const BatchPlan& plan, size_t index, const kv::BlockPool& pool);
+  Wrong take_cached(const BatchPlan& plan, size_t index, const kv::BlockPool& pool);
   Wrong check_blocks(const BatchPlan& plan, size_t index, const kv::BlockPool& pool) const;
   Wrong check_uses(const BatchPlan& plan) const;
   Wrong check_block_ops(const BatchPlan& plan, const kv::BlockPool& pool) const;

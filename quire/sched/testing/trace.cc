@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "quire/sched/testing/arrival.h"
 #include "quire/sched/testing/fake_engine.h"
 
 namespace quire::sched::testing {
@@ -94,12 +95,17 @@ Wrong Interpreter::set_options(const Words& words) {
       {"context", &options_.max_model_len},
       {"logits", &options_.max_logits_rows},
       {"threshold", &options_.long_prefill_token_threshold},
+      {"hash_bits", &options_.hash_bits},
   };
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const auto value = number(words[i + 1]);
     const auto field = fields.find(words[i]);
     if (value && field != fields.end()) {
       *field->second = *value;
+    } else if (value && words[i] == "cache") {
+      options_.enable_prefix_caching = *value != 0;
+    } else if (value && words[i] == "priority") {
+      options_.policy = *value != 0 ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs;
     } else if (value && words[i] == "chunked") {
       options_.enable_chunked_prefill = *value != 0;
     } else {
@@ -112,27 +118,33 @@ Wrong Interpreter::set_options(const Words& words) {
 Wrong Interpreter::submit(const Words& words) {
   const auto length = words.size() > 2 ? number(words[2]) : std::nullopt;
   if (!length) return "a name and a prompt length expected";
-  Request request;
-  request.id = static_cast<RequestId>(requests_.size());
-  const int32_t start = words[0] == "same" ? 0 : static_cast<int32_t>(request.id) + 1;
-  for (int32_t i = 0; i < *length; ++i) request.prompt.push_back((start * 31 + i * 7) % kFakeVocab);
+  Arrival arrival{.id = static_cast<int32_t>(requests_.size()), .length = *length};
+  if (words[0] == "same") arrival.prefix_length = *length;
+  const std::map<std::string_view, int32_t*> fields = {
+      {"max", &arrival.max_tokens}, {"n", &arrival.n},       {"priority", &arrival.priority},
+      {"seed", &arrival.seed},      {"stop", &arrival.stop}, {"prefix", &arrival.prefix},
+  };
   bool refused = false;
   for (size_t i = 3; i < words.size(); ++i) {
     const auto value = i + 1 < words.size() ? number(words[i + 1]) : std::nullopt;
+    const auto field = fields.find(words[i]);
     if (words[i] == "refused") {
       refused = true;
     } else if (words[i] == "logprobs") {
-      request.sampling.prompt_logprobs = 0;
-    } else if (words[i] == "max" && value) {
-      request.sampling.max_tokens = *value;
+      arrival.logprobs = true;
+    } else if (words[i] == "salt" && i + 1 < words.size()) {
+      arrival.salt = words[++i];
+    } else if (field != fields.end() && value) {
+      *field->second = *value;
       ++i;
-    } else if (words[i] == "n" && value) {
-      request.n = *value;
-      ++i;
+      if (words[i - 1] == "prefix" && i + 1 < words.size()) {
+        arrival.prefix_length = number(words[++i]).value_or(0);
+      }
     } else {
       return fmt::format("unknown word {}", words[i]);
     }
   }
+  const Request request = request_of(arrival);
   requests_[words[1]] = request;
   names_[request.id] = words[1];
   const auto error = engine().submit(request);
@@ -226,6 +238,11 @@ Wrong Interpreter::run(const Words& words) {
     engine().cancel(requests_.at(argument).id);
   } else if (verb == "idle") {
     if (engine().launch() != nullptr) wrong = "there is something to run";
+  } else if (verb == "budget") {
+    engine().set_token_budget(number(argument).value_or(0));
+  } else if (verb == "hits") {
+    const int64_t hits = engine().scheduler().cache_counts().hits;
+    wrong = compare("hits", {argument}, {fmt::format("{}", hits)});
   } else if (verb == "free") {
     wrong =
         compare("free", {argument}, {fmt::format("{}", engine().scheduler().pool().num_free())});

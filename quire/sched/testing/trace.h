@@ -10,25 +10,27 @@ namespace quire::sched::testing {
 /// Runs a trace on a real Scheduler with a FakeModel. Returns what went wrong first, with its line,
 /// or nothing. One statement a line, `#` begins a comment:
 ///
-///   options blocks 7 block_tokens 16 budget 2048 seqs 4 context 4096 logits 64 threshold 0 chunked
-///   1
+///   options blocks 7 block_tokens 16 budget 2048 seqs 4 context 4096 logits 64 threshold 0
 ///                          before all others; what is left out has the values shown, but 512
-///                          blocks
+///                          blocks; also chunked 1, cache 0 (prefix cache), priority 0 (policy)
 ///   submit a 100 max 8     request `a`: a prompt of 100 tokens, 8 new ones at most; then, if
-///   wanted:
-///                          n 2 (choices, called a.0 a.1), logprobs (of the prompt), refused
+///                          wanted: n 2 (choices, called a.0 a.1), logprobs (of the prompt),
+///                          priority -1, salt xy, prefix 3 64 (the first 64 tokens are those of
+///                          every other prompt with prefix 3), seed 5, stop 7 (a token), refused
 ///   same b 100 max 8       as submit, with the tokens of every other `same` prompt
 ///   step / step 5          plan, run and commit one step or several
 ///   launch, land           the two halves of a step
 ///   run                    steps until nothing is left
 ///   idle                   nothing is left to run
 ///   cancel a
+///   budget 64              tokens a step from now on
 ///   expect a:64 b:1        of the last step: exactly who ran, and how many tokens of each
 ///   waiting c, preempted c, finished a, copies 1, logits 3
 ///                          of the last step too: the queue in order, who lost its blocks, who
 ///                          ended, block copies, logits rows. Sentences may follow `expect ...` on
 ///                          its line.
 ///   free 7                 blocks that nobody holds
+///   hits 64                tokens taken from the prefix cache so far
 ///
 /// Every statement also checks the books of scheduler and pool and compares each token with the
 /// same request's run alone.

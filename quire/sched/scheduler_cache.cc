@@ -1,0 +1,113 @@
+// The prefix cache's half of Scheduler: what may be shared, is waited for, and is published.
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "quire/sched/scheduler.h"
+
+namespace quire::sched {
+namespace {
+
+std::span<const int32_t> block_of(const Sequence& sequence, int32_t index, int32_t block_tokens) {
+  return std::span(sequence.tokens)
+      .subspan(static_cast<size_t>(index) * static_cast<size_t>(block_tokens),
+               static_cast<size_t>(block_tokens));
+}
+
+const kv::BlockHash& parent_of(const Sequence& sequence, int32_t index) {
+  return index == 0 ? sequence.group->root : sequence.hashes[static_cast<size_t>(index) - 1];
+}
+
+}  // namespace
+
+/// Not while log-probabilities of its prompt are still to be read: they come from the logits that a
+/// hit would skip.
+bool Scheduler::may_share(const Sequence& sequence) const {
+  if (!options_.enable_prefix_caching) return false;
+  const SequenceGroup& group = *sequence.group;
+  return sequence.id.choice > 0 || !group.wants_prompt_logprobs() ||
+         group.next_prompt_logprob >= sequence.num_prompt;
+}
+
+/// Blocks that a hit may cover: full ones without the last token, so that logits exist.
+int32_t Scheduler::shareable_blocks(const Sequence& sequence) const {
+  return (sequence.num_tokens() - 1) / pool_.block_tokens();
+}
+
+/// Names the sequence's first `num_blocks` blocks, all of whose tokens are known.
+void Scheduler::extend_hashes(Sequence& sequence, int32_t num_blocks) const {
+  for (auto i = static_cast<int32_t>(sequence.hashes.size()); i < num_blocks; ++i) {
+    sequence.hashes.push_back(kv::block_hash(options_.cache_seed, parent_of(sequence, i),
+                                             block_of(sequence, i, pool_.block_tokens())));
+  }
+}
+
+kv::BlockId Scheduler::find_cached(const Sequence& sequence, int32_t index) const {
+  return pool_.find(sequence.hashes[static_cast<size_t>(index)], parent_of(sequence, index),
+                    block_of(sequence, index, pool_.block_tokens()));
+}
+
+Scheduler::CachedBlocks Scheduler::count_cached(Sequence& sequence) const {
+  CachedBlocks counts;
+  if (!may_share(sequence)) return counts;
+  const int32_t most = shareable_blocks(sequence);
+  extend_hashes(sequence, most);
+  for (; counts.found < most; ++counts.found) {
+    const kv::BlockId block = find_cached(sequence, counts.found);
+    if (block == kv::kNoBlock) break;
+    if (pool_.ref_count(block) > 0) ++counts.in_use;
+  }
+  return counts;
+}
+
+/// Takes over the published blocks that follow the sequence's own, if it stands at their border.
+void Scheduler::adopt_cached(Sequence& sequence) {
+  const int32_t block_tokens = pool_.block_tokens();
+  if (sequence.num_computed % block_tokens != 0) return;
+  const int32_t most = shareable_blocks(sequence);
+  int32_t index = sequence.num_computed / block_tokens;
+  if (index >= most || !may_share(sequence)) return;
+  for (; index < most; ++index) {
+    const kv::BlockId block = find_cached(sequence, index);
+    if (block == kv::kNoBlock) break;
+    sequence.table.adopt(block);
+    sequence.num_computed += block_tokens;
+    sequence.num_cached += block_tokens;
+    cache_counts_.hits += block_tokens;
+  }
+  sequence.num_published = index;
+}
+
+/// Whether a sequence planned earlier in this step computes the block that this one needs next.
+bool Scheduler::next_is_pending(const Sequence& sequence) const {
+  if (sequence.num_computed % pool_.block_tokens() != 0) return false;
+  const int32_t index = sequence.num_computed / pool_.block_tokens();
+  return index < shareable_blocks(sequence) && may_share(sequence) &&
+         pending_.contains(sequence.hashes[static_cast<size_t>(index)]);
+}
+
+/// The step computes these tokens: others are to wait for the blocks that they lie in, as far as
+/// those have a name.
+void Scheduler::claim(const Sequence& sequence, int32_t num_tokens) {
+  if (!options_.enable_prefix_caching) return;
+  const int32_t first = sequence.num_computed / pool_.block_tokens();
+  const int32_t last = std::min(pool_.blocks_for(sequence.num_computed + num_tokens),
+                                static_cast<int32_t>(sequence.hashes.size()));
+  for (int32_t i = first; i < last; ++i) pending_.insert(sequence.hashes[static_cast<size_t>(i)]);
+}
+
+/// The step has been run: the blocks that it filled can be shared from now on.
+void Scheduler::publish_computed() {
+  if (!options_.enable_prefix_caching) return;
+  for (Sequence* sequence : computing_) {
+    const int32_t full = sequence->num_computed / pool_.block_tokens();
+    if (sequence->num_published >= full) continue;
+    extend_hashes(*sequence, full);
+    for (int32_t& i = sequence->num_published; i < full; ++i) {
+      pool_.publish(sequence->table.block(i), sequence->hashes[static_cast<size_t>(i)],
+                    parent_of(*sequence, i), block_of(*sequence, i, pool_.block_tokens()));
+    }
+  }
+}
+
+}  // namespace quire::sched

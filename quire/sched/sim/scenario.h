@@ -1,0 +1,33 @@
+// Scenario: a life of a scheduler as data: its limits and what happens to it, made up from a seed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "quire/sched/scheduler_options.h"
+#include "quire/sched/testing/arrival.h"
+
+namespace quire::sched::sim {
+
+struct Event {
+  /// kHalfStep plans a step or, with one in flight, runs and commits it.
+  enum class Kind : uint8_t { kSubmit, kCancel, kBudget, kHalfStep };
+  Kind kind = Kind::kHalfStep;
+  testing::Arrival arrival = {};
+  int32_t value = 0;  // kCancel: the request; kBudget: tokens a step
+};
+
+struct Scenario {
+  SchedulerOptions options = {};
+  std::vector<Event> events = {};
+};
+
+/// Pools of 7 to 512 blocks of 1 to 128 tokens, budgets of 1 to 4096 tokens, prefix cache on and
+/// off (also with colliding hashes), both policies; requests whose prompts begin alike.
+Scenario random_scenario(uint64_t seed);
+
+/// The options as the first statement of a trace.
+std::string text_of(const SchedulerOptions& options);
+
+}  // namespace quire::sched::sim

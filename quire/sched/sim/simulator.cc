@@ -1,0 +1,158 @@
+#include "quire/sched/sim/simulator.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "quire/sched/testing/fake_engine.h"
+
+namespace quire::sched::sim {
+namespace {
+
+class Player {
+ public:
+  Player(const Scenario& scenario, Totals& totals, std::string* trace)
+      : scenario_(scenario), totals_(totals), trace_(trace), engine_(scenario.options) {
+    say(text_of(scenario.options));
+  }
+
+  std::optional<std::string> play() {
+    for (const Event& event : scenario_.events) {
+      if (engine_.violation()) break;
+      play(event);
+    }
+    // Every step runs a token of the first, so there are no more steps than tokens.
+    for (int64_t i = 0; i <= 2 * engine_.num_tokens() + 1; ++i) {
+      if (engine_.scheduler().idle() || engine_.violation()) break;
+      half_step();
+    }
+    count();
+    if (engine_.violation()) return engine_.violation();
+    return wrong_at_end();
+  }
+
+ private:
+  void say(const std::string& statement) {
+    if (trace_ != nullptr) *trace_ += statement + "\n";
+  }
+
+  void play(const Event& event) {
+    switch (event.kind) {
+      case Event::Kind::kSubmit: {
+        ++totals_.events;
+        const bool refused = engine_.submit(testing::request_of(event.arrival)).has_value();
+        if (!refused) submitted_.insert(event.arrival.id);
+        say(testing::text_of(event.arrival) + (refused ? " refused" : ""));
+        break;
+      }
+      case Event::Kind::kCancel:
+        if (submitted_.count(event.value) == 0) break;
+        ++totals_.events;
+        if (engine_.scheduler().in_flight()) ++totals_.cancelled_in_flight;
+        say(fmt::format("cancel r{}", event.value));
+        engine_.cancel(event.value);
+        break;
+      case Event::Kind::kBudget:
+        ++totals_.events;
+        say(fmt::format("budget {}", event.value));
+        engine_.set_token_budget(event.value);
+        break;
+      case Event::Kind::kHalfStep:
+        half_step();
+        break;
+    }
+  }
+
+  void half_step() {
+    ++totals_.events;
+    if (engine_.scheduler().in_flight()) {
+      say("land");
+      return engine_.land();
+    }
+    if (engine_.scheduler().idle()) return;
+    say("launch");
+    const BatchPlan* plan = engine_.launch();
+    if (plan == nullptr) return;
+    totals_.copies += static_cast<int64_t>(plan->block_ops.size());
+    for (const RowStart& start : plan->started) {
+      if (start.sequence.choice > 0 && start.output.empty()) continue;
+      const auto runs = [&](const PlanRow& row) { return row.row == start.row; };
+      if (std::none_of(plan->rows.begin(), plan->rows.end(), runs)) ++totals_.waits;
+    }
+  }
+
+  void count() {
+    const Scheduler& scheduler = engine_.scheduler();
+    totals_.tokens += engine_.num_computed();
+    totals_.hits += scheduler.cache_counts().hits;
+    totals_.evictions += scheduler.pool().num_evictions();
+    totals_.preemptions += scheduler.num_preemptions();
+  }
+
+  std::optional<std::string> wrong_at_end() const {
+    const Scheduler& scheduler = engine_.scheduler();
+    if (!scheduler.idle()) return "not all ended within as many steps as there are tokens";
+    if (scheduler.pool().num_used() != 0 || scheduler.num_running() != 0) {
+      return "something is held at the end";
+    }
+    for (const auto& [id, choice] : engine_.choices()) {
+      if (choice.live()) return "a choice has not ended";
+    }
+    if (scheduler.cache_counts().hits > scheduler.cache_counts().queries) {
+      return "more was found in the cache than asked for";
+    }
+    if (scheduler.num_preemptions() == 0 && engine_.num_computed() > engine_.num_tokens()) {
+      return "more tokens were computed than there are, without a preemption";
+    }
+    return std::nullopt;
+  }
+
+  const Scenario& scenario_;
+  Totals& totals_;
+  std::string* trace_;
+  testing::FakeEngine engine_;
+  std::set<int32_t> submitted_;
+};
+
+}  // namespace
+
+std::optional<std::string> play(const Scenario& scenario, Totals& totals, std::string* trace) {
+  return Player(scenario, totals, trace).play();
+}
+
+Scenario shrink(Scenario scenario) {
+  Totals ignored;
+  for (size_t length = scenario.events.size(); length > 0; length /= 2) {
+    for (size_t first = 0; first < scenario.events.size();) {
+      const size_t last = std::min(first + length, scenario.events.size());
+      Scenario shorter{.options = scenario.options};
+      shorter.events.assign(scenario.events.begin(),
+                            scenario.events.begin() + static_cast<ptrdiff_t>(first));
+      shorter.events.insert(shorter.events.end(),
+                            scenario.events.begin() + static_cast<ptrdiff_t>(last),
+                            scenario.events.end());
+      if (play(shorter, ignored)) {
+        scenario = std::move(shorter);
+      } else {
+        first = last;
+      }
+    }
+  }
+  return scenario;
+}
+
+std::optional<std::string> play_seed(uint64_t seed, Totals& totals) {
+  const Scenario scenario = random_scenario(seed);
+  const auto wrong = play(scenario, totals);
+  if (!wrong) return std::nullopt;
+  Totals ignored;
+  std::string trace;
+  const auto shrunk = play(shrink(scenario), ignored, &trace);
+  return fmt::format("seed {}: {}\nshrunk to: {}\n{}", seed, *wrong, shrunk.value_or(*wrong),
+                     trace);
+}
+
+}  // namespace quire::sched::sim

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Copies quire/kv and quire/sched with bugs planted in them, one of which a program can switch on.
+
+The bugs are listed here, so that the product's own sources carry no trace of them. A line that no longer occurs exactly
+once stops the build: the mutant must be written anew for the code as it has become.
+"""
+import pathlib
+import sys
+
+# name, file, the code as it is, the code with the bug; MUTANT(name) tells whether it is on.
+MUTANTS = [
+    ("lost_release", "kv/block_table.cc",
+     "    pool_->release(blocks_.back());",
+     "    if (!MUTANT || blocks_.size() != 2) pool_->release(blocks_.back());"),
+    ("double_share", "kv/block_table.h",
+     "    pool_->share(block);\n    blocks_.push_back(block);",
+     "    pool_->share(block);\n    if (MUTANT) pool_->share(block);\n    blocks_.push_back(block);"),
+    ("fork_without_share", "kv/block_table.cc",
+     "  for (const BlockId block : blocks_) pool_->share(block);",
+     "  for (const BlockId block : blocks_) {\n    if (!MUTANT) pool_->share(block);\n  }"),
+    ("write_into_a_shared_block", "kv/block_table.cc",
+     "  if (!is_shared(index)) return std::nullopt;",
+     "  if (MUTANT || !is_shared(index)) return std::nullopt;"),
+    ("copy_forgotten", "sched/scheduler_plan.cc",
+     "writer_.copy_block(*copy);",
+     "if (!MUTANT) writer_.copy_block(*copy);"),
+    ("hit_cap_off_by_one", "sched/scheduler_cache.cc",
+     "  return (sequence.num_tokens() - 1) / pool_.block_tokens();",
+     "  return (sequence.num_tokens() - (MUTANT ? 0 : 1)) / pool_.block_tokens();"),
+    ("stale_page", "kv/block_pool.cc",
+     "    index_.remove(block);\n    ++num_evictions_;",
+     "    if (!MUTANT) index_.remove(block);\n    ++num_evictions_;"),
+    ("tokens_not_compared", "kv/prefix_index.cc",
+     "  return std::ranges::equal(this->tokens(block), tokens) ? block : kNone;",
+     "  return MUTANT || std::ranges::equal(this->tokens(block), tokens) ? block : kNone;"),
+    ("parent_not_compared", "kv/prefix_index.cc",
+     "!(entry(block).parent == parent)",
+     "(!MUTANT && !(entry(block).parent == parent))"),
+    ("parent_not_hashed", "kv/block_hash.cc",
+     "{parent.low, parent.high, own.low64, own.high64}",
+     "{MUTANT ? 0 : parent.low, MUTANT ? 0 : parent.high, own.low64, own.high64}"),
+    ("published_too_early", "sched/scheduler_plan.cc",
+     "  in_flight_ = true;\n",
+     "  in_flight_ = true;\n  if (MUTANT && next_step_ % 2 == 0) publish_computed();\n"),
+    ("hit_counted_short", "sched/scheduler_cache.cc",
+     "    sequence.num_computed += block_tokens;",
+     "    sequence.num_computed += MUTANT && index > 0 ? 0 : block_tokens;"),
+    ("scored_prompt_shares", "sched/scheduler_cache.cc",
+     "  return sequence.id.choice > 0 || ",
+     "  return MUTANT || sequence.id.choice > 0 || "),
+    ("waits_for_ever", "sched/scheduler_plan.cc",
+     "  pending_.clear();",
+     "  if (!MUTANT) pending_.clear();"),
+    ("budget_exceeded", "sched/chunk.cc",
+     "  int32_t n = std::min(wanted, budget.tokens);",
+     "  int32_t n = std::min(wanted, budget.tokens + (MUTANT ? 1 : 0));"),
+    ("cached_block_goes_first", "kv/block_pool.cc",
+     "  if (is_published(block)) return free_.push_back(block);",
+     "  if (is_published(block)) return MUTANT ? free_.push_front(block) : free_.push_back(block);"),
+    ("preemptions_unbounded", "sched/scheduler_plan.cc",
+     "  const bool to_the_end = sequence.num_preemptions >= kMaxPreemptions;",
+     "  const bool to_the_end = !MUTANT && sequence.num_preemptions >= kMaxPreemptions;"),
+    ("first_gives_way", "sched/scheduler_plan.cc",
+     "    Sequence& victim = *running_.back();",
+     "    Sequence& victim = MUTANT ? sequence : *running_.back();"),
+]
+
+
+def main() -> int:
+    source, target = map(pathlib.Path, sys.argv[1:])
+    texts = {}
+    for folder in ("kv", "sched", "sched/testing", "sched/sim"):
+        for path in (source / folder).iterdir():
+            if path.suffix in (".h", ".cc"):
+                texts[path.relative_to(source).as_posix()] = path.read_text()
+    for number, (name, file, right, wrong) in enumerate(MUTANTS, 1):
+        if texts[file].count(right) != 1:
+            print(f"sched_mutants.py: {name}: its line occurs {texts[file].count(right)} times in {file}", file=sys.stderr)
+            return 1
+        texts[file] = texts[file].replace(right, wrong.replace("MUTANT", f"(::quire::active_mutant == {number})"))
+    for file, text in texts.items():
+        path = target / "quire" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('#include "mutants.h"\n' + text)
+    names = ", ".join(f'"{name}"' for name, *_ in MUTANTS)
+    (target / "mutants.h").write_text(
+        "#pragma once\nnamespace quire {\ninline int active_mutant = 0;  // 0: none\n"
+        f"inline constexpr const char* kMutants[] = {{{names}}};\n}}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+// The simulator over 1,500 seeds, as ./dev test runs it; quire_sched_sim goes on for as long as
+// asked, and plays one seed alone.
+#include <cstdint>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "quire/sched/sim/simulator.h"
+#include "quire/sched/testing/trace.h"
+
+namespace quire::sched::sim {
+namespace {
+
+constexpr uint64_t kNumSeeds = 1500;
+
+/// For the last line that the program prints.
+struct Played {
+  int64_t events = 0;
+  int64_t violations = 0;
+};
+Played played;
+
+TEST(SchedulerSimulation, Holds) {
+  Totals totals;
+  int64_t violations = 0;
+  for (uint64_t seed = 1; seed <= kNumSeeds; ++seed) {
+    if (const auto wrong = play_seed(seed, totals)) {
+      ADD_FAILURE() << *wrong;
+      ++violations;
+    }
+  }
+  fmt::print(
+      "tokens={} hits={} evictions={} preemptions={} copies={} waits={} cancelled_in_flight={}\n",
+      totals.tokens, totals.hits, totals.evictions, totals.preemptions, totals.copies, totals.waits,
+      totals.cancelled_in_flight);
+  // The scenarios reach what they are for.
+  EXPECT_GE(totals.events, 500'000);
+  EXPECT_GT(totals.hits, 50'000);
+  EXPECT_GT(totals.evictions, 1000);
+  EXPECT_GT(totals.preemptions, 500);
+  EXPECT_GT(totals.copies, 500);
+  EXPECT_GT(totals.waits, 500);
+  EXPECT_GT(totals.cancelled_in_flight, 500);
+  played = {totals.events, violations};
+}
+
+/// What a failure prints can be run as a trace.
+TEST(SchedulerSimulation, ScenariosReadAsTraces) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Totals totals;
+    std::string trace;
+    ASSERT_FALSE(play(random_scenario(seed), totals, &trace));
+    const auto wrong = testing::run_trace(trace);
+    ASSERT_FALSE(wrong) << *wrong;
+  }
+}
+
+}  // namespace
+}  // namespace quire::sched::sim
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const int status = RUN_ALL_TESTS();
+  fmt::print("events={} seeds={} violations={}\n", quire::sched::sim::played.events,
+             quire::sched::sim::kNumSeeds, quire::sched::sim::played.violations);
+  return status;
+}
