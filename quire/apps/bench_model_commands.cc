@@ -101,8 +101,7 @@ int bench_kv(KvCommand& options) {
     print_waste(fmt::format("blocks of {} tokens", block_tokens), waste);
     paged.push_back(waste_json(waste));
   }
-  bench.block_tokens = bench.max_model_len;
-  const bench::KvWaste contiguous = bench::simulate_kv_waste(lengths, bench);
+  const bench::KvWaste contiguous = bench::simulate_contiguous(lengths, bench);
   print_waste("contiguous, longest length", contiguous);
   if (!options.save_result.empty()) {
     const json::object out{{"lengths", options.lengths.empty() ? "sharegpt-like" : options.lengths},

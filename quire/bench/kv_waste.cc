@@ -42,15 +42,17 @@ void measure(const kv::BlockPool& pool, const std::vector<int32_t>& filled_slots
   }
 }
 
-}  // namespace
+sched::SchedulerOptions scheduler_options(const KvWasteOptions& options) {
+  return {.max_num_batched_tokens = options.max_num_batched_tokens,
+          .max_num_seqs = options.max_num_seqs,
+          .max_model_len = options.max_model_len,
+          .max_logits_rows = options.max_num_seqs,
+          .block_tokens = options.block_tokens,
+          .num_blocks = options.pool_tokens / options.block_tokens};
+}
 
-KvWaste simulate_kv_waste(std::span<const LengthPair> lengths, const KvWasteOptions& options) {
-  StepDriver driver({.max_num_batched_tokens = options.max_num_batched_tokens,
-                     .max_num_seqs = options.max_num_seqs,
-                     .max_model_len = options.max_model_len,
-                     .max_logits_rows = options.max_num_seqs,
-                     .block_tokens = options.block_tokens,
-                     .num_blocks = options.pool_tokens / options.block_tokens});
+KvWaste simulate(std::span<const LengthPair> lengths, const sched::SchedulerOptions& options) {
+  StepDriver driver(options);
   KvWaste waste{.block_tokens = options.block_tokens};
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (const auto error = driver.submit(make_request(i, lengths[i], options.max_model_len))) {
@@ -71,6 +73,23 @@ KvWaste simulate_kv_waste(std::span<const LengthPair> lengths, const KvWasteOpti
   waste.num_preemptions = driver.scheduler().num_preemptions();
   if (waste.num_steps > 0) waste.mean_running /= static_cast<double>(waste.num_steps);
   return waste;
+}
+
+}  // namespace
+
+KvWaste simulate_kv_waste(std::span<const LengthPair> lengths, const KvWasteOptions& options) {
+  return simulate(lengths, scheduler_options(options));
+}
+
+KvWaste simulate_contiguous(std::span<const LengthPair> lengths, const KvWasteOptions& options) {
+  sched::SchedulerOptions slabs = scheduler_options(options);
+  slabs.block_tokens = options.max_model_len;
+  const int32_t num_slabs = options.pool_tokens / options.max_model_len;
+  slabs.max_num_seqs = std::min(options.max_num_seqs, num_slabs);
+  // Admission leaves each running sequence a block to grow into, which a slab never needs: these
+  // stay free, and so are not counted.
+  slabs.num_blocks = 2 * num_slabs;
+  return simulate(lengths, slabs);
 }
 
 }  // namespace quire::bench

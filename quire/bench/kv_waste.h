@@ -32,9 +32,12 @@ struct KvWaste {
 };
 
 /// Runs requests of these lengths, all waiting from the start, through the scheduler and the block
-/// pool, without a model; a step is the unit of time. A block as long as max_model_len is the
-/// contiguous reservation of engines before paging: one slab a sequence, for the longest it could
-/// become. Lengths are cut to max_model_len. Throws LoadError.
+/// pool, without a model; a step is the unit of time. Lengths are cut to max_model_len. Throws
+/// LoadError.
 KvWaste simulate_kv_waste(std::span<const LengthPair> lengths, const KvWasteOptions& options);
+
+/// The same requests as engines before paging kept them: one contiguous slab of max_model_len slots
+/// a sequence, for the longest it could become, as many at once as the pool has slabs.
+KvWaste simulate_contiguous(std::span<const LengthPair> lengths, const KvWasteOptions& options);
 
 }  // namespace quire::bench
