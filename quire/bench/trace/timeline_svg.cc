@@ -200,9 +200,8 @@ void Drawing::legend(double top) {
   };
   sample("1", "computed in this step", 160);
   sample("0.4", "in the cache from earlier steps", 210);
-  text(left, top,
-       "empty frame: slots reserved and not yet filled · black bar: the last step of a request",
-       "note");
+  text(14, top + 18,
+       "empty frame: slots reserved, not yet filled · black bar: a request's last step", "note");
 }
 
 std::string Drawing::draw() {
@@ -214,7 +213,7 @@ std::string Drawing::draw() {
   y = memory(y + 12) + 26;
   legend(y);
   const double width =
-      std::max(kLeft + kStep * static_cast<double>(timeline_.steps.size()) + 16, 860.0);
+      std::max(kLeft + kStep * static_cast<double>(timeline_.steps.size()) + 16, 560.0);
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
              "width=\"{0:.0f}\" height=\"{1:.0f}\" font-family=\"system-ui, sans-serif\">\n"
@@ -224,7 +223,7 @@ std::string Drawing::draw() {
              ".cell{{font-size:12px;fill:#222;text-anchor:middle}}"
              ".bright{{fill:#fff;font-weight:600}}.note{{font-size:12px;fill:#555}}</style>\n"
              "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-             width, y + 16) +
+             width, y + 32) +
          body_ + "</svg>\n";
 }
 
