@@ -28,7 +28,8 @@ ALLOWED = {
     "hub": ["base"],
     "llm": L7,
     "server": ["base", "tensor", "checkpoint", "text", "sched", "runner", "engine", "llm"],
-    "apps": L7 + ["llm", "server"],
+    "bench": L6 + ["engine", "llm"],
+    "apps": L7 + ["llm", "server", "bench"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"quire/([^"]+)"')
 
