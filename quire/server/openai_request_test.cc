@@ -54,7 +54,6 @@ constexpr Case kUnsupported[] = {
     {"truncate_prompt_tokens", nullptr, "5"},
     {"bad_words", "[]", R"(["x"])"},
     {"logits_processors", "[]", R"(["x"])"},
-    {"priority", "0", "1"},
     {"thinking_token_budget", nullptr, "5"},
     {"kv_transfer_params", "{}", R"({"a":1})"},
     {"vllm_xargs", "{}", R"({"a":1})"},

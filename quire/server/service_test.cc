@@ -138,8 +138,8 @@ TEST(Service, BrowsersAreToldWhatTheyMay) {
 
 TEST(Service, AFullQueueIs429WithRetryAfter) {
   ServerKit kit({.llm = {.max_num_seqs = 1, .max_waiting_requests = 1},
-                 .step_time = std::chrono::milliseconds(20)});
-  const std::string body = R"({"prompt":"a","max_tokens":50,"ignore_eos":true})";
+                 .step_time = std::chrono::milliseconds(150)});
+  const std::string body = R"({"prompt":"a","max_tokens":60,"ignore_eos":true})";
   std::vector<std::unique_ptr<HttpClient>> clients;
   for (int i = 0; i < 6; ++i) {
     clients.push_back(std::make_unique<HttpClient>(kit.http->port()));
