@@ -20,7 +20,7 @@ enum class BatchingMode : uint8_t {
 struct BatchingOptions {
   int32_t num_requests = 128;
   int32_t batch = 16;  // of a static batch; the engine's max_num_seqs ought to be the same
-  int32_t input_len = 32;
+  int32_t input_len = 16;
   int32_t min_output_len = 4;  // output lengths are drawn log-uniformly
   int32_t max_output_len = 256;
   int32_t rounds = 3;
