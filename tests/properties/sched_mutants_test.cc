@@ -46,7 +46,8 @@ TEST_P(Mutants, AreCaught) {
   EXPECT_TRUE(found || aborted) << "status " << status;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Mutants, ::testing::Range(1, 1 + static_cast<int>(std::size(kMutants))),
+INSTANTIATE_TEST_SUITE_P(All, Mutants,
+                         ::testing::Range(1, 1 + static_cast<int>(std::size(kMutants))),
                          [](const auto& mutant) -> std::string {
                            return kMutants[mutant.param - 1];
                          });
