@@ -77,7 +77,7 @@ def main() -> int:
         if texts[file].count(right) != 1:
             print(f"sched_mutants.py: {name}: its line occurs {texts[file].count(right)} times in {file}", file=sys.stderr)
             return 1
-        texts[file] = texts[file].replace(right, wrong.replace("MUTANT", f"(::quire::active_mutant == {number})"))
+        texts[file] = texts[file].replace(right, wrong.replace("MUTANT", f"::quire::mutant_is({number})"))
     for file, text in texts.items():
         path = target / "quire" / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,6 +85,7 @@ def main() -> int:
     names = ", ".join(f'"{name}"' for name, *_ in MUTANTS)
     (target / "mutants.h").write_text(
         "#pragma once\nnamespace quire {\ninline int active_mutant = 0;  // 0: none\n"
+        "inline bool mutant_is(int number) { return active_mutant == number; }\n"
         f"inline constexpr const char* kMutants[] = {{{names}}};\n}}\n")
     return 0
 
