@@ -10,8 +10,8 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "quire/base/error.h"
@@ -47,15 +47,19 @@ tcp::acceptor listen_on(const asio::any_io_executor& executor, const std::string
 
 struct HttpServer::Impl {
   Impl(Options options, HttpHandler handler)
-      : acceptor(listen_on(asio::make_strand(io), options.host, options.port)),
+      : acceptor(listen_on(io.get_executor(), options.host, options.port)),
         port(acceptor.local_endpoint().port()) {
+    for (int i = 0; i < std::max(options.num_threads, 1); ++i) {
+      loops.push_back(std::make_unique<Loop>());
+    }
     context->options = std::move(options);
     context->handler = std::move(handler);
   }
 
   asio::awaitable<void> accept_loop() {
     while (acceptor.is_open()) {
-      tcp::socket socket(asio::make_strand(io));
+      next_loop = (next_loop + 1) % loops.size();
+      tcp::socket socket(loops[next_loop]->io);
       const auto [error] = co_await acceptor.async_accept(socket, kAwait);
       if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor)
         co_return;
@@ -85,7 +89,9 @@ struct HttpServer::Impl {
         throw;
       }
       remember(session);
-      asio::co_spawn(session->executor(), session->run(), asio::detached);
+      // The coroutine begins later, on the connection's thread: what is spawned keeps the session.
+      asio::co_spawn(
+          session->executor(), [session]() { return session->run(); }, asio::detached);
     } catch (const std::exception& error) {
       log_error("a connection was dropped: {}", error.what());
     }
@@ -98,10 +104,10 @@ struct HttpServer::Impl {
   }
 
   // An exception that got this far has ended one handler; the thread goes on with the others.
-  void work() {
+  static void work(asio::io_context& context) {
     for (;;) {
       try {
-        io.run();
+        context.run();
         return;
       } catch (const std::exception& error) {
         log_error("an I/O handler failed: {}", error.what());
@@ -109,8 +115,18 @@ struct HttpServer::Impl {
     }
   }
 
+  /// A connection stays on one thread: no locks inside it, and its coroutine is never resumed on
+  /// another thread than it was suspended on (compilers keep addresses of thread-local variables
+  /// across a suspension).
+  struct Loop {
+    asio::io_context io;
+    asio::executor_work_guard<asio::io_context::executor_type> guard{io.get_executor()};
+  };
+  std::vector<std::unique_ptr<Loop>> loops;
+  size_t next_loop = 0;
+  // Accepting has a thread of its own. It ends before the loops: it holds a socket of theirs.
   asio::io_context io;
-  tcp::acceptor acceptor;  // used on its strand alone
+  tcp::acceptor acceptor;
   const uint16_t port;
   std::shared_ptr<SessionContext> context = std::make_shared<SessionContext>();
   std::mutex mutex;
@@ -131,8 +147,9 @@ uint16_t HttpServer::port() const {
 
 void HttpServer::start() {
   asio::co_spawn(impl_->acceptor.get_executor(), impl_->accept_loop(), asio::detached);
-  for (int i = 0; i < impl_->context->options.num_threads; ++i) {
-    impl_->threads.emplace_back([this] { impl_->work(); });
+  impl_->threads.emplace_back([this] { Impl::work(impl_->io); });
+  for (const auto& loop : impl_->loops) {
+    impl_->threads.emplace_back([&loop] { Impl::work(loop->io); });
   }
 }
 
@@ -154,6 +171,7 @@ int HttpServer::num_active() const {
 
 void HttpServer::stop() {
   impl_->io.stop();
+  for (const auto& loop : impl_->loops) loop->io.stop();
   for (std::thread& thread : impl_->threads) thread.join();
   impl_->threads.clear();
 }

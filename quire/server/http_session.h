@@ -46,7 +46,7 @@ class HttpSession : public ResponseWriter, public std::enable_shared_from_this<H
               std::shared_ptr<SessionContext> context);
   ~HttpSession() override;
 
-  /// Serves the connection until it ends; spawned on the socket's strand.
+  /// Serves the connection until it ends; spawned on the socket's executor, which one thread runs.
   boost::asio::awaitable<void> run();
   boost::asio::any_io_executor executor() { return stream_.get_executor(); }
   /// Closes the socket if no exchange is under way. Thread-safe.
