@@ -140,6 +140,8 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       .add_option("--pipeline-parallel-size", options.pipeline_parallel_size,
                   "ranks that share the layers (-pp)")
       ->capture_default_str();
+  command.add_option("--swap-space", options.swap_space_gib,
+                     "accepted; sequences are recomputed instead, with the same tokens");
   command.add_flag("--quiet", options.quiet, "no progress bar and no memory table");
 }
 

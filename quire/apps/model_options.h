@@ -22,6 +22,7 @@ struct ModelOptions {
   int32_t pipeline_parallel_size = 1;
   std::string quantization;
   std::string load_format = "auto";
+  double swap_space_gib = 4;
   uint64_t seed = 0;
   bool quiet = false;  // no progress bar, no memory table
   llm::Options llm;
