@@ -36,7 +36,9 @@ std::string request_body(const WorkloadRequest& request, const BodyOptions& opti
   json::object body;
   body["model"] = options.model;
   if (options.chat) {
-    body["messages"] = {json::object{{"role", "user"}, {"content", words(request.prompt)}}};
+    // An array by name: compilers differ on what one element in braces is.
+    body["messages"] =
+        json::array{json::object{{"role", "user"}, {"content", words(request.prompt)}}};
   } else if (options.text) {
     body["prompt"] = words(request.prompt);
   } else {
