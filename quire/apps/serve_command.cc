@@ -127,9 +127,9 @@ int serve(ServeOptions& options) {
   std::atomic<server::Service*> service{nullptr};
   // Listens before the model is loaded: a taken port is known at once, and clients that come early
   // are told to wait.
-  server::HttpServer http(options.http, [&](server::HttpRequest request,
+  server::HttpServer http(options.http, [&](const server::HttpRequest& request,
                                             const std::shared_ptr<server::ResponseWriter>& writer) {
-    if (server::Service* ready = service.load()) return ready->handle(std::move(request), writer);
+    if (server::Service* ready = service.load()) return ready->handle(request, writer);
     writer->send(
         server::error_response({ErrorKind::kUnavailable, "The model is being loaded.", ""}));
   });

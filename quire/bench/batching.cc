@@ -88,6 +88,7 @@ double BatchingResult::ratio() const {
 std::vector<int32_t> draw_output_lengths(const BatchingOptions& options) {
   Random random(options.seed);
   std::vector<int32_t> lengths;
+  lengths.reserve(static_cast<size_t>(options.num_requests));
   for (int32_t i = 0; i < options.num_requests; ++i) {
     lengths.push_back(random.log_uniform(options.min_output_len, options.max_output_len));
   }

@@ -162,8 +162,9 @@ class ServerKit {
     http_options.host = "127.0.0.1";
     http_options.port = 0;
     http = std::make_unique<HttpServer>(
-        http_options, [this](HttpRequest request, const std::shared_ptr<ResponseWriter>& writer) {
-          service->handle(std::move(request), writer);
+        http_options,
+        [this](const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer) {
+          service->handle(request, writer);
         });
     http->start();
   }

@@ -65,7 +65,7 @@ Service::Service(Options options, llm::LLM& llm, Metrics& metrics)
   }
 }
 
-void Service::handle(HttpRequest request, const Writer& writer) {
+void Service::handle(const HttpRequest& request, const Writer& writer) {
   if (request.method == "OPTIONS") return preflight(request, writer);
   const std::string_view asked = request.method;
   const std::string_view method = asked == "HEAD" ? "GET" : asked;

@@ -39,7 +39,7 @@ class Service {
 
   /// Answers one request; the HttpServer's handler. What it throws (out of memory) is the
   /// connection's to answer.
-  void handle(HttpRequest request, const std::shared_ptr<ResponseWriter>& writer);
+  void handle(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
   /// From now on new generation requests get 503.
   void drain() { draining_ = true; }
 

@@ -66,7 +66,7 @@ Grid row_grid(const Timeline& timeline) {
       std::string& place = grid.cells[static_cast<size_t>(num_rows) + i][s];
       place = timeline.name(step.waiting[i]);
       if (std::count(step.preempted.begin(), step.preempted.end(), step.waiting[i]) > 0) {
-        place = "✗" + place;
+        place.insert(0, "✗");
       }
     }
   }
