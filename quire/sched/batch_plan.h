@@ -61,7 +61,9 @@ struct GroupPlan {
 };
 
 /// A whole-block operation that must be complete before the step's tokens run. A step's operations
-/// take effect in their order: a block may be read by one and then written by a later one.
+/// take effect in their order: a block may be read by one and then written by a later one. kCopy
+/// moves within the KV pool, kSwapOut from a block of the pool to one of the swap space, kSwapIn
+/// back; each kind of block is numbered from 0.
 struct BlockOp {
   enum class Kind : uint8_t { kCopy, kSwapOut, kSwapIn, kLoad, kStore };
   Kind kind = Kind::kCopy;

@@ -12,6 +12,10 @@ namespace quire::sched {
 /// Who goes first: by arrival alone, or by Request::priority and then by arrival.
 enum class SchedulingPolicy : uint8_t { kFcfs, kPriority };
 
+/// What becomes of a preempted sequence's blocks: moved to the swap space and back, or dropped and
+/// computed again. kAuto takes what is estimated to cost less.
+enum class PreemptionMode : uint8_t { kAuto, kSwap, kRecompute };
+
 struct SchedulerOptions {
   int32_t max_num_batched_tokens = 2048;     // T of a step at most
   int32_t max_num_seqs = 256;                // rows held at most
@@ -25,7 +29,11 @@ struct SchedulerOptions {
   bool enable_prefix_caching = false;  // share full blocks of equal prefixes
   uint64_t cache_seed = 0;             // of the block hashes; secret where clients are not trusted
   int32_t hash_bits = 64;              // fewer: for tests, see kv::PrefixIndex
-  int32_t max_plans_in_flight = 1;     // more are reserved in the types, not built
+  int32_t num_swap_blocks = 0;         // blocks of the swap space, the second tier; 0 = none
+  PreemptionMode preemption_mode = PreemptionMode::kAuto;
+  int64_t recompute_token_ns = 0;   // estimated cost of computing a token again
+  int64_t swap_block_ns = 0;        // estimated cost of copying a block one way
+  int32_t max_plans_in_flight = 1;  // more are reserved in the types, not built
 
   /// Tokens whose K and V the whole pool holds.
   int64_t pool_tokens() const { return int64_t{num_blocks} * block_tokens; }
