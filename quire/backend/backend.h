@@ -38,9 +38,11 @@ class Backend {
   /// Packs a weight, reading its rows in parallel. A counting backend returns empty buffers.
   virtual std::shared_ptr<const PackedWeight> pack(const WeightReader& reader) = 0;
 
-  /// Takes the program and allocates its arena; `slabs` (one per cache group) must outlive the
-  /// backend's use of them.
+  /// Takes the program and allocates its arena; `slabs` (one per cache group) must live until
+  /// unload(), the next load() or the backend's end: late workers may read them after wait().
   virtual void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) = 0;
+  /// Forgets the program; afterwards nothing reads its slabs.
+  virtual void unload() {}
   /// Copies whole blocks inside a group, before the next launch. Pairs (source, destination) are
   /// disjoint.
   virtual void copy_blocks(int32_t cache_group,

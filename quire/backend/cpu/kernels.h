@@ -135,6 +135,8 @@ using StoreKvFn = void (*)(const StoreKvArgs&);
 inline constexpr int32_t kMaxHeadDim = 512;
 /// Tokens of context one attention split covers; splits are summed apart and combined in order.
 inline constexpr int64_t kAttentionSplit = 512;
+/// How many tokens past a split, but inside the context, a kernel looks up in the block table.
+inline constexpr int64_t kAttentionReach = 256;
 
 /// Attention of `num_queries` consecutive query tokens of one sequence against one kv head and one
 /// 512-token split. Query token i (position first_position + i) sees context positions (p - window,
@@ -144,7 +146,8 @@ inline constexpr int64_t kAttentionSplit = 512;
 /// on the query's own context only, not on its neighbours.
 struct AttentionArgs {
   KvArgs kv;
-  const int32_t* block_table;  // the sequence's
+  const int32_t* block_table;  // the sequence's, from first_block on
+  int32_t first_block;
   int32_t kv_head;
   int32_t heads_per_kv;  // GQA group
   const float* q;        // query token 0, first head of the group; heads lie head_dim floats apart

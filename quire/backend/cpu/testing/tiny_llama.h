@@ -271,6 +271,10 @@ class TinyDriver {
     std::shuffle(free_.begin(), free_.end(), std::mt19937(block_seed));
   }
 
+  ~TinyDriver() { backend_.unload(); }
+  TinyDriver(const TinyDriver&) = delete;
+  TinyDriver& operator=(const TinyDriver&) = delete;
+
   const Program& program() const { return *program_; }
 
   /// Runs one step; returns the logits of each row's last token.
