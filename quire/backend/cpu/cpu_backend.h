@@ -26,7 +26,7 @@ class CpuBackend : public Backend {
     /// too, and prints op_times_table() to stderr at the end.
     bool time_ops = false;
     /// For tests: see Walker::Options::on_claim.
-    std::function<void(int worker)> on_claim = {};
+    std::function<void(int worker, bool opened)> on_claim = {};
   };
 
   explicit CpuBackend(Options options);

@@ -269,12 +269,12 @@ void Walker::open_claim(const Visit& visit, const ItemRange& items) {
   pace.began_ns = now;
   pace.items = items.size();
   claims_.open(visit.worker, visit.turn, now, items);
-  if (options_.on_claim) options_.on_claim(visit.worker);
+  if (options_.on_claim) options_.on_claim(visit.worker, true);
 }
 
 bool Walker::commit_claim(const Visit& visit) {
   const bool mine = claims_.commit(visit.worker);
-  if (options_.on_claim) options_.on_claim(visit.worker);
+  if (options_.on_claim) options_.on_claim(visit.worker, false);
   return mine;
 }
 

@@ -46,8 +46,9 @@ class Walker {
  public:
   struct Options {
     bool time_phases = false;
-    /// Called by each worker in the middle of its claims; tests let workers sleep in it.
-    std::function<void(int worker)> on_claim = {};
+    /// Called by each worker when it has opened a claim, and after it tried to commit it; tests let
+    /// workers sleep in it.
+    std::function<void(int worker, bool opened)> on_claim = {};
   };
 
   /// Bytes beside the arena: rotary tables, attention's partial results, the workers' results of
