@@ -17,6 +17,7 @@ struct ModelOptions {
   std::string max_model_len;
   std::string chat_template_file;
   std::string kv_cache_memory_bytes;
+  std::string cpu_affinity;
   std::string max_num_batched_tokens = "2048";
   int32_t tensor_parallel_size = 1;
   int32_t pipeline_parallel_size = 1;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "quire/engine/engine.h"
 
@@ -38,7 +39,9 @@ struct Options {
   std::string scheduling_policy = "fcfs";    // fcfs|priority
   int32_t long_prefill_token_threshold = 0;  // tokens of one prompt in a step; 0 = all that fit
 
-  int32_t threads = 0;  // compute workers; 0 = one per physical core
+  int32_t threads = 0;  // compute workers; 0 = one per physical core, or per entry of cpu_affinity
+  std::vector<int> cpu_affinity =
+      {};  // worker i runs on this processor; empty: placed by the system
   int32_t max_logprobs = 20;
   int64_t max_waiting_requests = 1024;
   int64_t max_waiting_prompt_tokens = 4 << 20;
