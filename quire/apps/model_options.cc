@@ -81,7 +81,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "int8"}))
       ->capture_default_str();
   command.add_option("--kv-cache-dtype", llm.kv_cache_dtype, "type of the KV cache")
-      ->check(CLI::IsMember({"auto", "bfloat16", "float32"}))
+      ->check(CLI::IsMember({"auto", "bfloat16", "float16", "float32"}))
       ->capture_default_str();
   command.add_option("--max-model-len", options.max_model_len,
                      "longest sequence, prompt and output together (8192, 8k, auto); the model's "

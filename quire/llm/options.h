@@ -18,7 +18,7 @@ struct Options {
   std::string tokenizer = {};
   std::string dtype = "auto";             // auto|half|float16|bfloat16|float|float32
   std::string activation_dtype = "auto";  // auto|fp32|bf16|int8
-  std::string kv_cache_dtype = "auto";    // auto|bfloat16|float32
+  std::string kv_cache_dtype = "auto";    // auto|bfloat16|float16|float32
   /// Jinja source that replaces the model's chat template; empty: the model's.
   std::string chat_template = {};
   /// "auto": sampling defaults from the model's generation_config.json; "vllm": neutral ones.

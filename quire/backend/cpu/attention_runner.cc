@@ -15,8 +15,13 @@ int64_t round_up_to_line(int64_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-int64_t partials_bytes(int64_t rows, int32_t head_dim) {
-  return round_up_to_line(rows * head_dim * 4) + 2 * round_up_to_line(rows * 4);
+int64_t partials_bytes(int64_t rows, int32_t dim) {
+  return round_up_to_line(rows * dim * 4) + 2 * round_up_to_line(rows * 4);
+}
+
+/// What a row takes in memory: whole vectors.
+int32_t padded_dim_of(const AttentionShape& shape) {
+  return (shape.head_dim + 15) / 16 * 16;
 }
 
 int64_t group_of(const AttentionShape& shape) {
@@ -52,13 +57,13 @@ int64_t largest(const Program& program, BytesOf bytes_of) {
 int64_t AttentionRunner::worker_bytes(const Program& program) {
   return largest(program, [](const AttentionShape& shape) {
     return 2 * kKeptBlocks * 4 +
-           2 * partials_bytes(AttentionPlan::tile_rows(shape), shape.head_dim);
+           2 * partials_bytes(AttentionPlan::tile_rows(shape), padded_dim_of(shape));
   });
 }
 
 int64_t AttentionRunner::shared_bytes(const Program& program) {
   return largest(program, [](const AttentionShape& shape) {
-    return partials_bytes(AttentionPlan::shared_rows(shape), shape.head_dim);
+    return partials_bytes(AttentionPlan::shared_rows(shape), padded_dim_of(shape));
   });
 }
 
@@ -70,8 +75,8 @@ AttentionRunner::AttentionRunner(const Program& program, const KernelTable& kern
       worker_bytes_(worker_bytes(program)) {}
 
 AttentionRunner::Partials AttentionRunner::partials_at(std::byte* memory, int64_t rows,
-                                                       int32_t head_dim) const {
-  std::byte* max = memory + round_up_to_line(rows * head_dim * 4);
+                                                       int32_t dim) const {
+  std::byte* max = memory + round_up_to_line(rows * dim * 4);
   std::byte* sum = max + round_up_to_line(rows * 4);
   return {reinterpret_cast<float*>(memory), reinterpret_cast<float*>(max),
           reinterpret_cast<float*>(sum)};
@@ -88,32 +93,34 @@ int32_t* AttentionRunner::copied_blocks(int worker) const {
 AttentionRunner::Partials AttentionRunner::partial_of(const AttentionShape& shape,
                                                       int worker) const {
   std::byte* memory = workers_ + worker * worker_bytes_ + 2 * kKeptBlocks * 4;
-  return partials_at(memory, AttentionPlan::tile_rows(shape), shape.head_dim);
+  return partials_at(memory, AttentionPlan::tile_rows(shape), padded_dim_of(shape));
 }
 
 AttentionRunner::Partials AttentionRunner::state_of(const AttentionShape& shape, int worker) const {
   const int64_t rows = AttentionPlan::tile_rows(shape);
+  const int32_t dim = padded_dim_of(shape);
   std::byte* memory = workers_ + worker * worker_bytes_ + 2 * kKeptBlocks * 4;
-  return partials_at(memory + partials_bytes(rows, shape.head_dim), rows, shape.head_dim);
+  return partials_at(memory + partials_bytes(rows, dim), rows, dim);
 }
 
 AttentionRunner::Partials AttentionRunner::shared_partial(const AttentionShape& shape,
                                                           const SharedTile& tile, int64_t rows,
                                                           int32_t split) const {
-  const Partials all = partials_at(shared_, AttentionPlan::shared_rows(shape), shape.head_dim);
+  const Partials all =
+      partials_at(shared_, AttentionPlan::shared_rows(shape), padded_dim_of(shape));
   const int64_t row = tile.first_partial + (split - tile.split_begin) * rows;
-  return {all.out + row * shape.head_dim, all.max + row, all.sum + row};
+  return {all.out + row * padded_dim_of(shape), all.max + row, all.sum + row};
 }
 
-void AttentionRunner::clear(const Partials& state, int64_t rows, int32_t head_dim) const {
-  std::memset(state.out, 0, static_cast<size_t>(rows * head_dim) * 4);
+void AttentionRunner::clear(const Partials& state, int64_t rows, int32_t dim) const {
+  std::memset(state.out, 0, static_cast<size_t>(rows * dim) * 4);
   std::memset(state.sum, 0, static_cast<size_t>(rows) * 4);
   std::fill_n(state.max, rows, -std::numeric_limits<float>::infinity());
 }
 
 void AttentionRunner::fold(const Partials& from, const Partials& into, int64_t rows,
-                           int32_t head_dim) const {
-  kernels_.fold({from.out, from.max, from.sum, into.out, into.max, into.sum, rows, head_dim});
+                           int32_t dim) const {
+  kernels_.fold({from.out, from.max, from.sum, into.out, into.max, into.sum, rows, dim});
 }
 
 AttentionJob AttentionRunner::job_in_step(const BoundAttention& op, const AttentionPlan& plan,
@@ -159,7 +166,7 @@ AttentionJob AttentionRunner::copy_of_kept(const BoundAttention& op, const Atten
 void AttentionRunner::compute(const BoundAttention& op, const AttentionJob& job, int worker) const {
   const AttentionShape& shape = op.shape;
   const AttentionItem& item = job.item;
-  const int32_t d = shape.head_dim;
+  const int32_t dim = padded_dim_of(shape);
   const int64_t group = group_of(shape);
   const int64_t rows = item.num_tokens * group;
   const Partials partial = partial_of(shape, worker);
@@ -171,20 +178,21 @@ void AttentionRunner::compute(const BoundAttention& op, const AttentionJob& job,
   args.first_block = job.first_block;
   args.kv_head = item.kv_head;
   args.heads_per_kv = static_cast<int32_t>(group);
-  args.q = op.q + item.first_token * op.q_stride + item.kv_head * group * d;
+  args.q = op.q + item.first_token * op.q_stride + item.kv_head * group * shape.head_dim;
   args.q_stride = op.q_stride;
   args.num_queries = item.num_tokens;
   args.first_position = item.first_position;
   args.window = shape.window;
   args.scale = shape.scale;
+  args.soft_cap = shape.soft_cap;
   args.partial_out = partial.out;
   args.partial_max = partial.max;
   args.partial_sum = partial.sum;
-  if (item.shared < 0) clear(state, rows, d);
+  if (item.shared < 0) clear(state, rows, dim);
   for (int32_t split = item.split_begin; split < item.split_end; ++split) {
     args.split = split;
     kernels_.attention(args);
-    if (item.shared < 0) fold(partial, state, rows, d);
+    if (item.shared < 0) fold(partial, state, rows, dim);
   }
 }
 
@@ -192,20 +200,20 @@ void AttentionRunner::commit(const BoundAttention& op, const AttentionPlan& plan
                              const AttentionJob& job, int worker) const {
   const AttentionShape& shape = op.shape;
   const AttentionItem& item = job.item;
-  const int32_t d = shape.head_dim;
+  const int32_t dim = padded_dim_of(shape);
   const int64_t rows = item.num_tokens * group_of(shape);
   const Partials state = state_of(shape, worker);
   if (item.shared >= 0) {
     const SharedTile& tile = plan.shared(item.shared);
     const Partials from = partial_of(shape, worker);
     const Partials to = shared_partial(shape, tile, rows, item.split_begin);
-    std::memcpy(to.out, from.out, static_cast<size_t>(rows * d) * 4);
+    std::memcpy(to.out, from.out, static_cast<size_t>(rows * dim) * 4);
     std::memcpy(to.max, from.max, static_cast<size_t>(rows) * 4);
     std::memcpy(to.sum, from.sum, static_cast<size_t>(rows) * 4);
     if (!plan.finish_split(item.shared)) return;
-    clear(state, rows, d);
+    clear(state, rows, dim);
     for (int32_t i = 0; i < tile.num_splits; ++i) {
-      fold(shared_partial(shape, tile, rows, tile.split_begin + i), state, rows, d);
+      fold(shared_partial(shape, tile, rows, tile.split_begin + i), state, rows, dim);
     }
   }
   finish(op, item, state);
@@ -221,6 +229,7 @@ void AttentionRunner::finish(const BoundAttention& op, const AttentionItem& item
   args.rows = item.num_tokens * group;
   args.heads = static_cast<int32_t>(group);
   args.head_dim = d;
+  args.padded_dim = padded_dim_of(op.shape);
   args.out = op.out + item.first_token * op.out_stride + item.kv_head * group * d;
   args.out_stride = op.out_stride;
   kernels_.normalize(args);

@@ -46,19 +46,19 @@ class AttentionRunner {
               int worker) const;
 
  private:
-  /// Rows of outputs [rows][head_dim] with their maxima and sums.
+  /// Rows of outputs [rows][padded dim] with their maxima and sums.
   struct Partials {
     float* out;
     float* max;
     float* sum;
   };
-  Partials partials_at(std::byte* memory, int64_t rows, int32_t head_dim) const;
+  Partials partials_at(std::byte* memory, int64_t rows, int32_t dim) const;
   Partials partial_of(const AttentionShape& shape, int worker) const;
   Partials state_of(const AttentionShape& shape, int worker) const;
   Partials shared_partial(const AttentionShape& shape, const SharedTile& tile, int64_t rows,
                           int32_t split) const;
-  void clear(const Partials& state, int64_t rows, int32_t head_dim) const;
-  void fold(const Partials& from, const Partials& into, int64_t rows, int32_t head_dim) const;
+  void clear(const Partials& state, int64_t rows, int32_t dim) const;
+  void fold(const Partials& from, const Partials& into, int64_t rows, int32_t dim) const;
   void finish(const BoundAttention& op, const AttentionItem& item, const Partials& state) const;
   /// A worker's block ids: those of its own job, which others may copy, and those copied.
   int32_t* kept_blocks(int worker) const;
