@@ -1,6 +1,7 @@
 #include "quire/engine/engine.h"
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <stdexcept>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "quire/engine/inbox.h"
 #include "quire/engine/request_check.h"
 #include "quire/engine/request_table.h"
+#include "quire/engine/step_pace.h"
 #include "quire/runner/runner.h"
 #include "quire/sched/scheduler.h"
 
@@ -23,6 +25,10 @@ struct Engine::Impl {
         runner(step_runner),
         scheduler(options.scheduler),
         admission(options.max_waiting_requests, options.max_waiting_prompt_tokens),
+        pace({.target = options.target_itl,
+              .max_tokens = options.scheduler.max_num_batched_tokens,
+              .first_token_guess = std::chrono::nanoseconds(options.scheduler.recompute_token_ns)}),
+        token_budget(options.scheduler.max_num_batched_tokens),
         table(options.scheduler.max_num_seqs, tokenizer, options.eos_token_ids, admission) {}
 
   void run();
@@ -30,6 +36,8 @@ struct Engine::Impl {
   void open(Submission&& submission);
   void cancel(RequestId id);
   void step();
+  void set_budget();
+  void observe(const sched::BatchPlan& plan, Clock::duration duration);
   void publish();
   void die(const char* reason);
 
@@ -41,6 +49,8 @@ struct Engine::Impl {
   runner::Runner& runner;
   sched::Scheduler scheduler;
   Admission admission;
+  StepPace pace;
+  int32_t token_budget;
   RequestTable table;
   std::vector<Letter> letters;
   int64_t num_steps = 0;
@@ -67,6 +77,7 @@ void Engine::Impl::run() {
 
 /// One step: plan, run, judge, commit, deliver.
 void Engine::Impl::step() {
+  if (options.target_itl.count() > 0) set_budget();
   const Clock::time_point begin = Clock::now();
   const sched::BatchPlan* plan = scheduler.plan();
   if (plan == nullptr) throw std::logic_error("requests are in flight, but no step can be planned");
@@ -78,10 +89,26 @@ void Engine::Impl::step() {
   const Clock::time_point now = Clock::now();
   table.deliver(events, now);
   ++num_steps;
+  observe(*plan, now - begin);
+}
+
+/// What a step may take depends on time; to the scheduler it is an event like others.
+void Engine::Impl::set_budget() {
+  const int32_t wanted = pace.budget(table.num_streaming());
+  if (wanted == token_budget) return;
+  token_budget = wanted;
+  scheduler.set_token_budget(wanted);
+}
+
+void Engine::Impl::observe(const sched::BatchPlan& plan, Clock::duration duration) {
+  int32_t decode_rows = 0;
+  for (const sched::PlanRow& row : plan.rows) decode_rows += row.num_tokens == 1 ? 1 : 0;
+  const auto num_tokens = static_cast<int32_t>(plan.tokens.size());
+  pace.observe(decode_rows, num_tokens - decode_rows, duration);
   if (options.on_step) {
-    options.on_step({.num_tokens = static_cast<int64_t>(plan->tokens.size()),
-                     .num_rows = static_cast<int64_t>(plan->rows.size()),
-                     .duration = now - begin});
+    options.on_step({.num_tokens = num_tokens,
+                     .num_rows = static_cast<int64_t>(plan.rows.size()),
+                     .duration = duration});
   }
 }
 
@@ -123,6 +150,7 @@ void Engine::Impl::publish() {
   now.kv_cache_usage = scheduler.kv_usage();
   now.num_preemptions = scheduler.num_preemptions();
   now.num_steps = num_steps;
+  now.token_budget = token_budget;
   now.prefix_cache_queries = scheduler.cache_counts().queries;
   now.prefix_cache_hits = scheduler.cache_counts().hits;
   std::lock_guard lock(stats_mutex);

@@ -44,6 +44,7 @@ struct EngineStats {
   int64_t num_waiting = 0;    // submitted or preempted, holding none
   double kv_cache_usage = 0;  // used blocks / blocks, 0 to 1
   int64_t num_steps = 0;
+  int32_t token_budget = 0;  // of the last step
   int64_t num_preemptions = 0;
   int64_t prompt_tokens = 0;  // of prompts computed to their end
   int64_t prompt_tokens_cached = 0;
@@ -72,6 +73,9 @@ class Engine {
     std::vector<int32_t> eos_token_ids = {};  // the model's own stops
     int64_t max_waiting_requests = 1024;
     int64_t max_waiting_prompt_tokens = 4 << 20;
+    /// While choices are between their first and last token, steps get only as many tokens as they
+    /// are expected to end in this time with (StepPace); 0: the scheduler's option alone.
+    Clock::duration target_itl{0};
     std::function<void(const StepStats&)> on_step =
         {};  // called on the engine thread; may be empty
   };

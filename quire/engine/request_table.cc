@@ -171,6 +171,8 @@ void RequestTable::send(Request& request, int32_t index, FinishReason finish,
     request.prompt_counted = true;
     stats_.prompt_tokens += summary.num_prompt_tokens;
   }
+  const bool streams = finish == FinishReason::kNone;
+  if (streams != std::exchange(choice.streaming, streams)) num_streaming_ += streams ? 1 : -1;
   if (finish != FinishReason::kNone) {
     choice.ended = true;
     --request.num_unended;

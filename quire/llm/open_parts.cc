@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
@@ -5,6 +6,7 @@
 
 #include "quire/base/check.h"
 #include "quire/base/error.h"
+#include "quire/base/log.h"
 #include "quire/base/memory_ledger.h"
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/tokenizer_json.h"
@@ -15,6 +17,7 @@
 #include "quire/models/registry.h"
 #include "quire/runner/kv_store.h"
 #include "quire/runner/model_runner.h"
+#include "quire/runner/swap_space.h"
 
 namespace quire::llm {
 namespace {
@@ -28,21 +31,34 @@ CpuBackend::Options cpu_options(const Options& options, MemoryLedger* ledger) {
   return cpu;
 }
 
+/// QUIRE_POISON_KV in the environment, for tests: the KV cache begins as NaN, and so does each
+/// block whenever a sequence begins to fill it.
+bool poison_wanted() {
+  const char* value = std::getenv("QUIRE_POISON_KV");
+  return value != nullptr && *value != '\0' && *value != '0';
+}
+
 /// The runner of a loaded model, with everything it runs on. Members die in reverse order.
 class LoadedRunner final : public runner::Runner {
  public:
   LoadedRunner(const Options& options, const checkpoint::Checkpoint& checkpoint,
                const ModelPlan& plan, std::unique_ptr<MemoryLedger> ledger,
-               std::unique_ptr<CpuBackend> cpu)
+               std::unique_ptr<runner::SwapSpace> swap, std::unique_ptr<CpuBackend> cpu)
       : ledger_(std::move(ledger)),
+        swap_(std::move(swap)),
         kv_({.groups = plan.cache_groups,
              .num_blocks = plan.memory.num_blocks,
+             .swap = swap_.get(),
              .ledger = ledger_.get()}),
         backend_(std::move(cpu)) {
+    if (poison_wanted()) kv_.poison();
     load_program(options, checkpoint, plan);
     runner_ = std::make_unique<runner::ModelRunner>(
         runner::ModelRunner::Options{.vocab_size = plan.vocab_size,
-                                     .max_num_seqs = plan.scheduler.max_num_seqs},
+                                     .max_num_seqs = plan.scheduler.max_num_seqs,
+                                     .swap = swap_.get(),
+                                     .poisoned = poison_wanted() ? &kv_ : nullptr,
+                                     .block_tokens = plan.scheduler.block_tokens},
         *backend_);
   }
 
@@ -72,10 +88,12 @@ class LoadedRunner final : public runner::Runner {
                     vectors ==
                 plan.memory.weights + plan.memory.packed_copies);
     QUIRE_CHECK(ledger_->current(MemoryTag::kKvCache) == plan.memory.kv_cache);
+    QUIRE_CHECK(ledger_->current(MemoryTag::kSwapSpace) == plan.memory.swap_space);
     QUIRE_CHECK(ledger_->current(MemoryTag::kArena) == plan.memory.arena);
   }
 
   std::unique_ptr<MemoryLedger> ledger_;
+  std::unique_ptr<runner::SwapSpace> swap_;
   runner::KvStore kv_;
   std::unique_ptr<CpuBackend> backend_;
   std::unique_ptr<runner::ModelRunner> runner_;
@@ -120,6 +138,12 @@ Parts open_parts(const Options& options) {
   parts.backend_name =
       fmt::format("cpu/{}", backend::cpu::level_name(backend::cpu::chosen_level()));
   const ModelPlan plan = plan_model(options, checkpoint, *cpu);
+  for (const std::string& notice : plan.notices) log_warning("{}", notice);
+  auto swap = std::make_unique<runner::SwapSpace>(
+      runner::SwapSpace::Options{.groups = plan.cache_groups,
+                                 .num_blocks = plan.memory.num_swap_blocks,
+                                 .folder = options.swap_dir,
+                                 .ledger = ledger.get()});
 
   // The cheap parts first: a bad template or tokenizer need not wait for the weights.
   const std::string chat_template = read_template(checkpoint, options);
@@ -134,8 +158,8 @@ Parts open_parts(const Options& options) {
   parts.scheduler = plan.scheduler;
   parts.vocab_size = plan.vocab_size;
   parts.memory = plan.memory;
-  parts.runner =
-      std::make_unique<LoadedRunner>(options, checkpoint, plan, std::move(ledger), std::move(cpu));
+  parts.runner = std::make_unique<LoadedRunner>(options, checkpoint, plan, std::move(ledger),
+                                                std::move(swap), std::move(cpu));
   parts.config = std::move(checkpoint.config);
   return parts;
 }

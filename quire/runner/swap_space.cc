@@ -1,6 +1,7 @@
 #include "quire/runner/swap_space.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -81,6 +82,10 @@ void SwapSpace::open_file(const Options& options) {
 void SwapSpace::map_file(const Options& options) {
   const std::string& where = options.file.empty() ? options.folder : options.file;
   constexpr double kGiB = 1 << 30;
+  if (!options.file.empty() && flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    throw LoadError(where, "swap space", "a folder that no other process uses",
+                    errno == EWOULDBLOCK ? "it is in use" : std::strerror(errno));
+  }
   const int64_t room = room_for(fd_);
   if (room < bytes()) {
     throw LoadError(where, "swap space",

@@ -23,13 +23,13 @@ class SwapSpace {
     int64_t num_blocks = 0;  // of each group
     /// A folder for a file that has no name (it is gone with the process); empty: memory.
     std::string folder = {};
-    /// Instead of `folder`: a file that is kept, made with mode 0600 if need be. Its blocks are
-    /// what they were.
+    /// Instead of `folder`: a file that is kept, made with mode 0600 if need be and locked against
+    /// other processes. Its blocks are what they were.
     std::string file = {};
     MemoryLedger* ledger = nullptr;  // may be null
   };
-  /// Throws LoadError where memory or file cannot be mapped, or the disk has less room than it may
-  /// take.
+  /// Throws LoadError where memory or file cannot be mapped, another process has the file, or the
+  /// disk has less room than it may take.
   explicit SwapSpace(const Options& options);
   ~SwapSpace();
   SwapSpace(const SwapSpace&) = delete;

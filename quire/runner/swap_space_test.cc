@@ -83,6 +83,17 @@ TEST(SwapSpace, AKeptFileHoldsItsBlocksForItsOwnerAlone) {
   EXPECT_EQ(again.block(2).back(), std::byte{0});
 }
 
+TEST(SwapSpace, AKeptFileIsOneProcessesAlone) {
+  const checkpoint::testing::TempFolder folder;
+  const SwapSpace::Options options{
+      .groups = kGroups, .num_blocks = 5, .file = folder.file("blocks")};
+  {
+    const SwapSpace first(options);
+    EXPECT_NE(error_of(options).find("in use"), std::string::npos);
+  }
+  EXPECT_EQ(error_of(options), "no error");
+}
+
 TEST(SwapSpace, ABadFolderAndAFullDiskAreNamed) {
   EXPECT_NE(error_of({.groups = kGroups, .num_blocks = 5, .folder = "/no/such/folder"})
                 .find("/no/such/folder"),
