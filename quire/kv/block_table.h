@@ -10,12 +10,6 @@
 
 namespace quire::kv {
 
-/// A block's bytes that are to be copied before the destination is written.
-struct BlockCopy {
-  BlockId source = kNoBlock;
-  BlockId destination = kNoBlock;
-};
-
 /// Move-only; gives its references back when cleared or destroyed, last block first, so that under
 /// an LRU order a prefix outlives its suffix. Position p lies in block p / block_tokens.
 class BlockTable {

@@ -34,7 +34,8 @@ struct RowStart {
 
 /// One row's share of the step: `num_tokens` consecutive tokens from query_start on. A row that
 /// holds a sequence need not run in every step. Its context may have grown since its last step by
-/// whole blocks found in the prefix cache. A choice that starts on the last chunk of a prompt
+/// whole blocks found in the prefix cache, and begins with all that was stored before if the
+/// sequence was swapped out. A choice that starts on the last chunk of a prompt
 /// shared with choice 0 first runs in a later step, from the position behind the prompt.
 struct PlanRow {
   RowId row = 0;
@@ -72,7 +73,8 @@ struct BlockOp {
   int32_t destination = 0;
 };
 
-/// Crosses from control to data, and between ranks as it is. What a step does not use is empty.
+/// Crosses from control to data, and between ranks as it is. What a step does not use is empty; a
+/// plan to flush the cache has block operations only.
 struct BatchPlan {
   StepId step = 0;
   std::vector<RowStart> started;

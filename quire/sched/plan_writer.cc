@@ -20,7 +20,9 @@ PlanWriter::PlanWriter(const SchedulerOptions& options) {
   plan_.groups[0].block_table.reserve(std::min(rows, tokens) * width);
   plan_.logits_rows.reserve(logits);
   plan_.uses.reserve(logits + rows);
-  plan_.block_ops.reserve(rows);
+  // Copies of shared blocks; with a swap space, also moves out of the blocks taken and back in.
+  const auto blocks = static_cast<size_t>(options.num_swap_blocks > 0 ? options.num_blocks : 0);
+  plan_.block_ops.reserve(rows + 2 * blocks);
   row_sequences_.reserve(rows);
 }
 
@@ -49,11 +51,9 @@ void PlanWriter::start(const Sequence& sequence) {
                            .output = {prompt_end, sequence.tokens.end()}});
 }
 
-void PlanWriter::copy_block(kv::BlockCopy copy) {
-  plan_.block_ops.push_back({.kind = BlockOp::Kind::kCopy,
-                             .group = 0,
-                             .source = copy.source,
-                             .destination = copy.destination});
+void PlanWriter::block_op(BlockOp::Kind kind, kv::BlockCopy copy) {
+  plan_.block_ops.push_back(
+      {.kind = kind, .group = 0, .source = copy.source, .destination = copy.destination});
 }
 
 void PlanWriter::run(const Sequence& sequence, int32_t num_tokens) {

@@ -21,11 +21,11 @@ class PlanWriter {
 
   /// Empties the plan.
   void begin(StepId step);
-  bool empty() const { return plan_.rows.empty(); }
+  bool empty() const { return plan_.rows.empty() && plan_.block_ops.empty(); }
 
   /// The sequence, which has just got its row, begins to hold it.
   void start(const Sequence& sequence);
-  void copy_block(kv::BlockCopy copy);
+  void block_op(BlockOp::Kind kind, kv::BlockCopy copy);
   /// The sequence runs its next `num_tokens` uncomputed tokens; its table already covers them.
   void run(const Sequence& sequence, int32_t num_tokens);
   /// The row just added yields the log-probabilities of these prompt positions...

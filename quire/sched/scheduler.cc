@@ -29,6 +29,14 @@ Scheduler::Scheduler(const Options& options)
   outcomes_.reserve(rows);
   events_.reserve(rows);
   ended_.reserve(rows);
+  found_.reserve(
+      static_cast<size_t>(std::min(pool_.blocks_for(options.max_model_len), options.num_blocks)));
+  if (options.num_swap_blocks > 0) {
+    swap_pool_.emplace(kv::BlockPool::Options{.num_blocks = options.num_swap_blocks,
+                                              .block_tokens = options.block_tokens,
+                                              .hash_bits = options.hash_bits});
+    pool_.set_tier(*swap_pool_);
+  }
 }
 
 std::optional<Error> Scheduler::add(Request request) {
@@ -148,15 +156,21 @@ void Scheduler::hold_row(Sequence& sequence) {
 /// The sequence gives its row and blocks back, and those set aside for its other choices.
 void Scheduler::let_go(Sequence& sequence) {
   sequence.table.clear();
-  sequence.num_computed = 0;
-  sequence.num_published = 0;
-  sequence.num_cached = 0;
   rows_.give_up(std::exchange(sequence.row, kNoRow));
   if (!sequence.group->forked) rows_.unreserve(sequence.group->n() - 1);
 }
 
+/// Nothing of the sequence is stored any more.
+void Scheduler::forget_computed(Sequence& sequence) {
+  sequence.swapped.clear();
+  sequence.num_computed = 0;
+  sequence.num_published = 0;
+  sequence.num_cached = 0;
+}
+
 void Scheduler::end(Sequence& sequence) {
   if (sequence.row != kNoRow) let_go(sequence);
+  forget_computed(sequence);
   sequence.state = SequenceState::kEnded;
   --num_unended_;
   if (--sequence.group->num_unended == 0) ended_.push_back(sequence.id.request);

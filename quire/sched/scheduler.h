@@ -45,6 +45,16 @@ struct CacheCounts {
   int64_t hits = 0;
 };
 
+/// What went through the swap space since the start.
+struct SwapCounts {
+  int64_t blocks_out = 0;  // copied
+  int64_t blocks_in = 0;
+  int64_t preemptions_swapped = 0;
+  int64_t preemptions_recomputed = 0;
+  int64_t tier_hits = 0;       // tokens of prefix-cache hits that were copied in
+  int64_t tier_evictions = 0;  // cached blocks that the swap space lost to others
+};
+
 /// A pure function of its events: no clock, no thread, no tensor. One step at a time:
 /// plan() -> the runner runs it -> commit().
 ///
@@ -67,6 +77,11 @@ struct CacheCounts {
 /// is being computed by a sequence planned earlier in the same step, it waits for the next step
 /// instead of computing it too. The first sequence never waits, so the bound above still holds.
 /// Prompts to be scored are computed whole.
+///
+/// With a swap space, a preempted sequence may keep its blocks there and go on where it was, and a
+/// cached block that is taken for something else moves there first, to come back on a hit. What the
+/// swap space has no room for is computed again or forgotten; no sequence waits for room in it, so
+/// that the bounds above hold as they are.
 class Scheduler {
  public:
   using Options = SchedulerOptions;
@@ -88,6 +103,21 @@ class Scheduler {
   /// order. The events, in that order too, stay valid until the next call of commit().
   std::span<const CommitEvent> commit(StepId step, std::span<const SampledToken> sampled);
 
+  /// Before the first plan: the swap block's bytes are those of the tokens behind `parent`, as an
+  /// earlier scheduler told for_each_cached(). Ignored where the swap space cannot take it in.
+  void restore_cached(kv::BlockId swap_block, const kv::BlockHash& hash,
+                      const kv::BlockHash& parent, std::span<const int32_t> tokens);
+  /// Calls fn(swap_block, hash, parent, tokens) for the cached blocks of the swap space that no
+  /// sequence holds, the one used longest ago first.
+  template <typename Function>
+  void for_each_cached(Function&& fn) const {
+    if (swap_pool_) swap_pool_->for_each_cached(fn);
+  }
+  /// When idle: a plan without rows that copies the cached blocks of the pool which the swap space
+  /// lacks to it, the last used first, as far as its blocks last. It is committed without samples.
+  /// Null if there is nothing to copy.
+  const BatchPlan* plan_flush();
+
   /// From the next step on, at most `tokens` tokens a step, within 1 and the option's value.
   /// Without chunked prefill nothing changes, since a prompt must fit.
   void set_token_budget(int32_t tokens);
@@ -108,6 +138,11 @@ class Scheduler {
   int64_t num_preemptions() const { return num_preemptions_; }
   CacheCounts cache_counts() const { return cache_counts_; }
   const kv::BlockPool& pool() const { return pool_; }
+  SwapCounts swap_counts() const;
+  /// The share of the swap blocks that sequences hold, 0..1; 0 without a swap space.
+  double swap_usage() const;
+  /// The swap space's blocks, or null.
+  const kv::BlockPool* swap_pool() const { return swap_pool_ ? &*swap_pool_ : nullptr; }
   const Options& options() const { return options_; }
 
   /// The queue, front first; a request not yet begun stands there as its choice 0. For traces.
@@ -122,6 +157,8 @@ class Scheduler {
     bool sampled = false;
   };
 
+  void begin_step();
+  const BatchPlan* finish_step();
   void run_running();
   void admit_waiting();
   bool may_admit(const Sequence& sequence, int32_t blocks_in_use) const;
@@ -145,14 +182,36 @@ class Scheduler {
   int32_t shareable_blocks(const Sequence& sequence) const;
   CachedBlocks count_cached(Sequence& sequence) const;
   void extend_hashes(Sequence& sequence, int32_t num_blocks) const;
-  kv::BlockId find_cached(const Sequence& sequence, int32_t index) const;
+  /// A published block: of the pool or, where that has none, of the swap space.
+  struct FoundBlock {
+    kv::BlockId block = kv::kNoBlock;
+    kv::BlockId swapped = kv::kNoBlock;
+    explicit operator bool() const { return block != kv::kNoBlock || swapped != kv::kNoBlock; }
+  };
+  kv::BlockId find_in(const kv::BlockPool& pool, const Sequence& sequence, int32_t index) const;
+  void publish_in(kv::BlockPool& pool, kv::BlockId block, const Sequence& sequence,
+                  int32_t index) const;
+  FoundBlock find_cached(const Sequence& sequence, int32_t index) const;
   bool next_is_pending(const Sequence& sequence) const;
   void claim(const Sequence& sequence, int32_t num_tokens);
   void adopt_cached(Sequence& sequence);
   void publish_computed();
 
+  // The swap space; in scheduler_swap.cc.
+  void append_blocks(kv::BlockTable& table, int32_t n);
+  void write_moves();
+  void write_op(BlockOp::Kind kind, kv::BlockCopy copy);
+  kv::BlockId find_swapped(const Sequence& sequence, int32_t index) const;
+  int32_t named_blocks(Sequence& sequence) const;
+  bool is_better_swapped(Sequence& victim);
+  void swap_out(Sequence& victim);
+  void swap_in(Sequence& sequence);
+  void pin_found();
+  void take_found(Sequence& sequence, int32_t num_named);
+
   void hold_row(Sequence& sequence);
   void let_go(Sequence& sequence);
+  void forget_computed(Sequence& sequence);
   CommitEvent take_in(Sequence& sequence, const SampledToken* sampled);
   void end(Sequence& sequence);
   void end_cancelled();
@@ -160,6 +219,7 @@ class Scheduler {
 
   Options options_;
   kv::BlockPool pool_;
+  std::optional<kv::BlockPool> swap_pool_;  // the second tier of pool_
   RowPool rows_;
   PlanWriter writer_;
   std::unordered_map<RequestId, std::unique_ptr<SequenceGroup>> groups_;
@@ -173,6 +233,8 @@ class Scheduler {
   StepBudget budget_;             // what is left of the step being planned
   int32_t token_budget_ = 0;      // of a step
   CacheCounts cache_counts_;
+  SwapCounts swap_counts_;
+  std::vector<FoundBlock> found_;  // blocks of one sequence, in their order
   StepId next_step_ = 0;
   int64_t next_arrival_ = 0;
   int64_t num_preemptions_ = 0;

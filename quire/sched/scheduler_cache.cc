@@ -42,39 +42,65 @@ void Scheduler::extend_hashes(Sequence& sequence, int32_t num_blocks) const {
   }
 }
 
-kv::BlockId Scheduler::find_cached(const Sequence& sequence, int32_t index) const {
-  return pool_.find(sequence.hashes[static_cast<size_t>(index)], parent_of(sequence, index),
-                    block_of(sequence, index, pool_.block_tokens()));
+kv::BlockId Scheduler::find_in(const kv::BlockPool& pool, const Sequence& sequence,
+                               int32_t index) const {
+  return pool.find(sequence.hashes[static_cast<size_t>(index)], parent_of(sequence, index),
+                   block_of(sequence, index, pool_.block_tokens()));
 }
 
+void Scheduler::publish_in(kv::BlockPool& pool, kv::BlockId block, const Sequence& sequence,
+                           int32_t index) const {
+  pool.publish(block, sequence.hashes[static_cast<size_t>(index)], parent_of(sequence, index),
+               block_of(sequence, index, pool_.block_tokens()));
+}
+
+/// Where the sequence's block is published: in the pool, else in the swap space, else nowhere.
+Scheduler::FoundBlock Scheduler::find_cached(const Sequence& sequence, int32_t index) const {
+  FoundBlock found{.block = find_in(pool_, sequence, index)};
+  if (found.block == kv::kNoBlock) found.swapped = find_swapped(sequence, index);
+  return found;
+}
+
+/// What `sequence`, which waits, finds when it gets a row: its own blocks if it was swapped out,
+/// else those of the cache.
 Scheduler::CachedBlocks Scheduler::count_cached(Sequence& sequence) const {
   CachedBlocks counts;
-  if (!may_share(sequence)) return counts;
-  const int32_t most = shareable_blocks(sequence);
+  const bool is_swapped = sequence.swapped.size() > 0;
+  if (!is_swapped && !may_share(sequence)) return counts;
+  const int32_t most = is_swapped ? named_blocks(sequence) : shareable_blocks(sequence);
   extend_hashes(sequence, most);
   for (; counts.found < most; ++counts.found) {
-    const kv::BlockId block = find_cached(sequence, counts.found);
-    if (block == kv::kNoBlock) break;
-    if (pool_.ref_count(block) > 0) ++counts.in_use;
+    const FoundBlock found = find_cached(sequence, counts.found);
+    if (!found && !is_swapped) break;
+    if (found.block != kv::kNoBlock && pool_.ref_count(found.block) > 0) ++counts.in_use;
   }
   return counts;
 }
 
-/// Takes over the published blocks that follow the sequence's own, if it stands at their border.
+/// Takes over the published blocks that follow the sequence's own, if it stands at their border, as
+/// far as blocks are free for those that nobody holds.
 void Scheduler::adopt_cached(Sequence& sequence) {
   const int32_t block_tokens = pool_.block_tokens();
   if (sequence.num_computed % block_tokens != 0) return;
   const int32_t most = shareable_blocks(sequence);
   int32_t index = sequence.num_computed / block_tokens;
   if (index >= most || !may_share(sequence)) return;
+  int32_t num_free = pool_.num_free();
+  found_.clear();
   for (; index < most; ++index) {
-    const kv::BlockId block = find_cached(sequence, index);
-    if (block == kv::kNoBlock) break;
-    sequence.table.adopt(block);
-    sequence.num_computed += block_tokens;
-    sequence.num_cached += block_tokens;
-    cache_counts_.hits += block_tokens;
+    const FoundBlock found = find_cached(sequence, index);
+    if (!found) break;
+    const bool is_held = found.block != kv::kNoBlock && pool_.ref_count(found.block) > 0;
+    if (!is_held && num_free-- == 0) break;
+    if (found.block == kv::kNoBlock) swap_counts_.tier_hits += block_tokens;
+    found_.push_back(found);
   }
+  pin_found();
+  take_found(sequence, index);
+  const auto num_tokens = static_cast<int32_t>(found_.size()) * block_tokens;
+  sequence.num_computed += num_tokens;
+  sequence.num_cached += num_tokens;
+  cache_counts_.hits += num_tokens;
   sequence.num_published = index;
 }
 
@@ -104,8 +130,7 @@ void Scheduler::publish_computed() {
     if (sequence->num_published >= full) continue;
     extend_hashes(*sequence, full);
     for (int32_t& i = sequence->num_published; i < full; ++i) {
-      pool_.publish(sequence->table.block(i), sequence->hashes[static_cast<size_t>(i)],
-                    parent_of(*sequence, i), block_of(*sequence, i, pool_.block_tokens()));
+      publish_in(pool_, sequence->table.block(i), *sequence, i);
     }
   }
 }

@@ -1,6 +1,7 @@
 // What must hold between the scheduler's lists, rows and blocks after every event.
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,6 +19,11 @@ std::string name(const Sequence& sequence) {
 std::optional<std::string> check(const Sequence& s, const kv::BlockPool& pool) {
   const bool runs = s.state == SequenceState::kRunning || s.state == SequenceState::kCancelled;
   if (runs != (s.row != kNoRow)) return fmt::format("{}: row {}", name(s), s.row);
+  const bool is_swapped = s.state == SequenceState::kWaiting && s.num_computed > 0;
+  if (s.swapped.size() != (is_swapped ? pool.blocks_for(s.num_computed) : 0)) {
+    return fmt::format("{}: {} swap blocks for {} computed tokens", name(s), s.swapped.size(),
+                       s.num_computed);
+  }
   if (s.table.size() != (runs ? pool.blocks_for(s.num_computed) : 0)) {
     return fmt::format("{}: {} blocks for {} computed tokens", name(s), s.table.size(),
                        s.num_computed);
@@ -29,11 +35,23 @@ std::optional<std::string> check(const Sequence& s, const kv::BlockPool& pool) {
   return std::nullopt;
 }
 
+/// Whether each block of `pool` has as many references as `held` says it has holders.
+std::optional<std::string> check_holders(const kv::BlockPool& pool,
+                                         const std::vector<int32_t>& held, std::string_view what) {
+  for (kv::BlockId block = 0; block < pool.num_blocks(); ++block) {
+    const int32_t holders = held[static_cast<size_t>(block)];
+    if (holders == pool.ref_count(block)) continue;
+    return fmt::format("{} {} has {} references and {} holders", what, block, pool.ref_count(block),
+                       holders);
+  }
+  return pool.check_invariants();
+}
+
 }  // namespace
 
 std::optional<std::string> Scheduler::check_invariants() const {
-  if (auto wrong = pool_.check_invariants()) return wrong;
   std::vector<int32_t> held(static_cast<size_t>(pool_.num_blocks()));
+  std::vector<int32_t> held_swapped(static_cast<size_t>(options_.num_swap_blocks));
   std::vector<int32_t> row_holders(static_cast<size_t>(options_.max_num_seqs));
   size_t num_running = 0;
   size_t num_waiting = 0;
@@ -44,6 +62,7 @@ std::optional<std::string> Scheduler::check_invariants() const {
         if (auto wrong = check(s, pool_)) return wrong;
       }
       for (const kv::BlockId block : s.table.blocks()) ++held[static_cast<size_t>(block)];
+      for (const kv::BlockId block : s.swapped.blocks()) ++held_swapped[static_cast<size_t>(block)];
       if (s.row != kNoRow && ++row_holders[static_cast<size_t>(s.row)] > 1) {
         return fmt::format("row {} is held twice", s.row);
       }
@@ -52,12 +71,9 @@ std::optional<std::string> Scheduler::check_invariants() const {
       num_unended += s.state != SequenceState::kEnded ? 1 : 0;
     }
   }
-  for (kv::BlockId block = 0; block < pool_.num_blocks(); ++block) {
-    const int32_t holders = held[static_cast<size_t>(block)];
-    if (holders != pool_.ref_count(block)) {
-      return fmt::format("block {} has {} references and {} holders", block, pool_.ref_count(block),
-                         holders);
-    }
+  if (auto wrong = check_holders(pool_, held, "block")) return wrong;
+  if (swap_pool_) {
+    if (auto wrong = check_holders(*swap_pool_, held_swapped, "swap block")) return wrong;
   }
   if (num_running != running_.size() || num_waiting != waiting_.size() ||
       num_unended != num_unended_) {

@@ -9,18 +9,25 @@ namespace quire::sched {
 
 const BatchPlan* Scheduler::plan() {
   if (in_flight_) return nullptr;
+  begin_step();
+  const int64_t preemptions_before = num_preemptions_;
+  run_running();
+  if (num_preemptions_ == preemptions_before) admit_waiting();
+  // The earliest sequence can always run, so an empty step means that none is left.
+  QUIRE_CHECK(writer_.empty() == idle());
+  return writer_.empty() ? nullptr : finish_step();
+}
+
+void Scheduler::begin_step() {
   budget_ = {.tokens = token_budget_, .logits_rows = options_.max_logits_rows};
   outcomes_.clear();
   computing_.clear();
   pending_.clear();
   num_samples_ = 0;
   writer_.begin(next_step_);
-  const int64_t preemptions_before = num_preemptions_;
-  run_running();
-  if (num_preemptions_ == preemptions_before) admit_waiting();
-  // The earliest sequence can always run, so an empty step means that none is left.
-  QUIRE_CHECK(writer_.empty() == idle());
-  if (writer_.empty()) return nullptr;
+}
+
+const BatchPlan* Scheduler::finish_step() {
   ++next_step_;
   in_flight_ = true;
   return &writer_.finish(rows_);
@@ -42,16 +49,19 @@ void Scheduler::run_running() {
 void Scheduler::admit_waiting() {
   while (!waiting_.empty() && budget_.tokens > 0) {
     Sequence& sequence = *waiting_.front();
+    const auto [num_found, num_in_use] = count_cached(sequence);
     // What it will share counts as computed, to see what is left to run.
-    const auto [num_cached, num_in_use] = count_cached(sequence);
-    sequence.num_computed = num_cached * pool_.block_tokens();
-    const bool pending = next_is_pending(sequence);
-    const int32_t num_tokens = pending ? 0 : chunk_tokens(sequence, budget_, options_);
-    sequence.num_computed = 0;
-    if ((num_tokens == 0 && !pending) || !may_admit(sequence, num_in_use)) return;
+    const int32_t num_computed = sequence.num_computed;
+    sequence.num_computed = std::max(num_computed, num_found * pool_.block_tokens());
+    const bool can_run =
+        next_is_pending(sequence) || chunk_tokens(sequence, budget_, options_) > 0;
+    sequence.num_computed = num_computed;
+    if (!can_run || !may_admit(sequence, num_in_use)) return;
     waiting_.pop_front();
     admit(sequence);
-    if (pending) continue;
+    if (next_is_pending(sequence)) continue;
+    const int32_t num_tokens = chunk_tokens(sequence, budget_, options_);
+    if (num_tokens == 0) continue;
     QUIRE_CHECK(make_room(sequence, num_tokens));
     run(sequence, num_tokens);
   }
@@ -101,7 +111,8 @@ void Scheduler::admit(Sequence& sequence) {
   sequence.table = kv::BlockTable(pool_);
   hold_row(sequence);
   if (options_.enable_prefix_caching) extend_hashes(sequence, shareable_blocks(sequence));
-  if (may_share(sequence)) cache_counts_.queries += sequence.num_tokens();
+  if (may_share(sequence)) cache_counts_.queries += sequence.num_uncomputed();
+  if (sequence.swapped.size() > 0) swap_in(sequence);
   adopt_cached(sequence);
 }
 
@@ -124,15 +135,22 @@ bool Scheduler::make_room(Sequence& sequence, int32_t num_tokens) {
   }
   const int32_t first = sequence.num_computed / pool_.block_tokens();
   if (first < sequence.table.size()) {
-    if (const auto copy = sequence.table.make_writable(first)) writer_.copy_block(*copy);
+    if (const auto copy = sequence.table.make_writable(first)) {
+      write_moves();
+      write_op(BlockOp::Kind::kCopy, *copy);
+    }
   }
-  QUIRE_CHECK(sequence.table.append(blocks_needed(sequence, num_tokens)));
+  append_blocks(sequence.table, blocks_needed(sequence, num_tokens));
   return true;
 }
 
 void Scheduler::preempt(Sequence& victim) {
   running_.pop_back();
+  const bool swaps = is_better_swapped(victim);
+  if (swaps) swap_out(victim);
+  ++(swaps ? swap_counts_.preemptions_swapped : swap_counts_.preemptions_recomputed);
   let_go(victim);
+  if (!swaps) forget_computed(victim);
   victim.state = SequenceState::kWaiting;
   queue(victim);
   ++victim.num_preemptions;

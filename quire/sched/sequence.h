@@ -19,7 +19,7 @@ struct SequenceGroup;
 
 enum class SequenceState : uint8_t {
   kShared,     // a choice whose prompt is still being computed by choice 0
-  kWaiting,    // in the waiting queue: no row, no blocks
+  kWaiting,    // in the waiting queue: no row, no blocks but perhaps some of the swap space
   kRunning,    // holds a row, and blocks for all computed tokens
   kCancelled,  // running in a step that is in flight; ends when that is committed
   kEnded,
@@ -35,6 +35,7 @@ struct Sequence {
       0;                   // leading tokens whose K and V are stored, or will be by a planned step
   int32_t max_tokens = 0;  // `tokens` never grows past this
   kv::BlockTable table;    // blocks for exactly num_computed tokens
+  kv::BlockTable swapped;  // while it waits, swapped out: those of the swap space instead
   RowId row = kNoRow;
   /// The names of its full blocks in the prefix cache, as far as they were asked for.
   std::vector<kv::BlockHash> hashes;

@@ -7,7 +7,7 @@ once stops the build: the mutant must be written anew for the code as it has bec
 import pathlib
 import sys
 
-# name, file, the code as it is, the code with the bug; MUTANT(name) tells whether it is on.
+# name, file, the code as it is, the code with the bug (or several such triples); MUTANT tells whether it is on.
 MUTANTS = [
     ("lost_release", "kv/block_table.cc",
      "    pool_->release(blocks_.back());",
@@ -22,8 +22,8 @@ MUTANTS = [
      "  if (!is_shared(index)) return std::nullopt;",
      "  if (MUTANT || !is_shared(index)) return std::nullopt;"),
     ("copy_forgotten", "sched/scheduler_plan.cc",
-     "writer_.copy_block(*copy);",
-     "if (!MUTANT) writer_.copy_block(*copy);"),
+     "      write_op(BlockOp::Kind::kCopy, *copy);",
+     "      if (!MUTANT) write_op(BlockOp::Kind::kCopy, *copy);"),
     ("hit_cap_off_by_one", "sched/scheduler_cache.cc",
      "  return (sequence.num_tokens() - 1) / pool_.block_tokens();",
      "  return (sequence.num_tokens() - (MUTANT ? 0 : 1)) / pool_.block_tokens();"),
@@ -43,8 +43,8 @@ MUTANTS = [
      "  in_flight_ = true;\n",
      "  in_flight_ = true;\n  if (MUTANT && next_step_ % 2 == 0) publish_computed();\n"),
     ("hit_counted_short", "sched/scheduler_cache.cc",
-     "    sequence.num_computed += block_tokens;",
-     "    sequence.num_computed += MUTANT && index > 0 ? 0 : block_tokens;"),
+     "  sequence.num_computed += num_tokens;",
+     "  sequence.num_computed += num_tokens - (MUTANT && num_tokens > 0 ? block_tokens : 0);"),
     ("scored_prompt_shares", "sched/scheduler_cache.cc",
      "  return sequence.id.choice > 0 || ",
      "  return MUTANT || sequence.id.choice > 0 || "),
@@ -63,6 +63,34 @@ MUTANTS = [
     ("first_gives_way", "sched/scheduler_plan.cc",
      "    Sequence& victim = *running_.back();",
      "    Sequence& victim = MUTANT ? sequence : *running_.back();"),
+    ("swap_in_from_the_wrong_block", "sched/scheduler_swap.cc",
+     "{.source = found.swapped, .destination = block}",
+     "{.source = (found.swapped + (MUTANT ? 1 : 0)) % options_.num_swap_blocks, .destination = block}"),
+    ("swap_in_before_swap_out", "sched/plan_writer.cc",
+     "  plan_.block_ops.push_back(\n",
+     "  plan_.block_ops.insert(MUTANT && kind == BlockOp::Kind::kSwapIn ? plan_.block_ops.begin() : plan_.block_ops.end(),\n"),
+    ("tier_block_not_pinned",
+     ("sched/scheduler_swap.cc",
+      "      swap_pool_->share(found.swapped);\n    }\n  }\n}\n\n/// Appends",
+      "      if (!MUTANT) swap_pool_->share(found.swapped);\n    }\n  }\n}\n\n/// Appends"),
+     ("sched/scheduler_swap.cc",
+      "sequence, index);\n    swap_pool_->release(found.swapped);",
+      "sequence, index);\n    if (!MUTANT) swap_pool_->release(found.swapped);")),
+    ("eviction_not_copied", "sched/scheduler_swap.cc",
+     "for (const kv::BlockCopy& move : pool_.moved()) write_op(",
+     "for (const kv::BlockCopy& move : pool_.moved()) if (!MUTANT) write_op("),
+    ("swapped_block_taken_while_shared", "sched/scheduler_swap.cc",
+     "  if (num_taken > swap_pool_->num_free()) return false;",
+     "  if (num_taken > swap_pool_->num_free() + (MUTANT ? 1 : 0)) return false;"),
+    ("swapped_lost_on_cancel", "sched/scheduler.cc",
+     "  sequence.swapped.clear();",
+     "  if (MUTANT && sequence.swapped.size() > 0) swap_pool_->share(sequence.swapped.block(0));\n  sequence.swapped.clear();"),
+    ("last_block_not_swapped", "sched/scheduler_swap.cc",
+     "    write_op(BlockOp::Kind::kSwapOut, {",
+     "    if (!MUTANT || i < named) write_op(BlockOp::Kind::kSwapOut, {"),
+    ("swapped_is_recomputed", "sched/scheduler_swap.cc",
+     "  sequence.swapped.clear();\n",
+     "  if (MUTANT) sequence.num_computed = 0, sequence.table.clear();\n  sequence.swapped.clear();\n"),
 ]
 
 
@@ -73,11 +101,12 @@ def main() -> int:
         for path in (source / folder).iterdir():
             if path.suffix in (".h", ".cc"):
                 texts[path.relative_to(source).as_posix()] = path.read_text()
-    for number, (name, file, right, wrong) in enumerate(MUTANTS, 1):
-        if texts[file].count(right) != 1:
-            print(f"sched_mutants.py: {name}: its line occurs {texts[file].count(right)} times in {file}", file=sys.stderr)
-            return 1
-        texts[file] = texts[file].replace(right, wrong.replace("MUTANT", f"::quire::mutant_is({number})"))
+    for number, (name, *edits) in enumerate(MUTANTS, 1):
+        for file, right, wrong in [edits] if isinstance(edits[0], str) else edits:
+            if texts[file].count(right) != 1:
+                print(f"sched_mutants.py: {name}: its line occurs {texts[file].count(right)} times in {file}", file=sys.stderr)
+                return 1
+            texts[file] = texts[file].replace(right, wrong.replace("MUTANT", f"::quire::mutant_is({number})"))
     for file, text in texts.items():
         path = target / "quire" / file
         path.parent.mkdir(parents=True, exist_ok=True)

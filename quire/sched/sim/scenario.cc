@@ -32,6 +32,15 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
+void random_swap(Dice& dice, SchedulerOptions& options) {
+  constexpr PreemptionMode kModes[] = {PreemptionMode::kAuto, PreemptionMode::kSwap,
+                                       PreemptionMode::kRecompute};
+  options.num_swap_blocks = dice.chance(50) ? dice.between(1, 30) : dice.between(1, 300);
+  options.preemption_mode = kModes[dice.between(0, 2)];
+  options.recompute_token_ns = dice.between(0, 100);
+  options.swap_block_ns = dice.between(0, 100);
+}
+
 SchedulerOptions random_options(Dice& dice) {
   constexpr int32_t kBlockTokens[] = {1, 2, 3, 4, 8, 16, 16, 16, 32, 64, 128};
   SchedulerOptions options;
@@ -47,6 +56,7 @@ SchedulerOptions random_options(Dice& dice) {
   options.long_prefill_token_threshold = dice.chance(30) ? dice.between(1, 64) : 0;
   options.enable_prefix_caching = dice.chance(70);
   options.hash_bits = dice.chance(15) ? dice.between(0, 6) : 64;
+  if (dice.chance(60)) random_swap(dice, options);
   options.policy = dice.chance(25) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs;
   if (!options.enable_chunked_prefill) options.max_num_batched_tokens += options.max_model_len;
   return options;
@@ -79,6 +89,7 @@ Scenario random_scenario(uint64_t seed) {
   const int32_t arrivals = dice.between(5, 50);
   const int32_t cancels = dice.between(0, 8);
   const int32_t budgets = dice.between(0, 4);
+  const int32_t restarts = dice.chance(20) ? 1 : 0;
   int32_t num_requests = 0;
   for (int32_t i = 0; i < num_events; ++i) {
     const int32_t kind = dice.between(1, 100);
@@ -91,6 +102,8 @@ Scenario random_scenario(uint64_t seed) {
       event = {.kind = Event::Kind::kCancel, .value = dice.between(oldest, num_requests - 1)};
     } else if (kind <= arrivals + cancels + budgets) {
       event = {.kind = Event::Kind::kBudget, .value = dice.log_between(1, 4096)};
+    } else if (kind <= arrivals + cancels + budgets + restarts) {
+      event = {.kind = Event::Kind::kRestart};
     }
     scenario.events.push_back(std::move(event));
   }
@@ -100,12 +113,15 @@ Scenario random_scenario(uint64_t seed) {
 std::string text_of(const SchedulerOptions& options) {
   return fmt::format(
       "options blocks {} block_tokens {} budget {} seqs {} context {} logits {} threshold {} "
-      "chunked {} cache {} hash_bits {} priority {}",
+      "chunked {} cache {} hash_bits {} priority {} swap {} preemption {} recompute_ns {} "
+      "swap_ns {}",
       options.num_blocks, options.block_tokens, options.max_num_batched_tokens,
       options.max_num_seqs, options.max_model_len, options.max_logits_rows,
       options.long_prefill_token_threshold, options.enable_chunked_prefill ? 1 : 0,
       options.enable_prefix_caching ? 1 : 0, options.hash_bits,
-      options.policy == SchedulingPolicy::kPriority ? 1 : 0);
+      options.policy == SchedulingPolicy::kPriority ? 1 : 0, options.num_swap_blocks,
+      static_cast<int32_t>(options.preemption_mode), options.recompute_token_ns,
+      options.swap_block_ns);
 }
 
 }  // namespace quire::sched::sim

@@ -11,8 +11,9 @@
 namespace quire::sched::sim {
 
 struct Event {
-  /// kHalfStep plans a step or, with one in flight, runs and commits it.
-  enum class Kind : uint8_t { kSubmit, kCancel, kBudget, kHalfStep };
+  /// kHalfStep plans a step or, with one in flight, runs and commits it. kRestart steps until all
+  /// have ended, writes the cache to the swap space and begins anew with that.
+  enum class Kind : uint8_t { kSubmit, kCancel, kBudget, kRestart, kHalfStep };
   Kind kind = Kind::kHalfStep;
   testing::Arrival arrival = {};
   int32_t value = 0;  // kCancel: the request; kBudget: tokens a step
@@ -24,7 +25,8 @@ struct Scenario {
 };
 
 /// Pools of 7 to 512 blocks of 1 to 128 tokens, budgets of 1 to 4096 tokens, prefix cache on and
-/// off (also with colliding hashes), both policies; requests whose prompts begin alike.
+/// off (also with colliding hashes), no swap space or one of 1 to 300 blocks, all ways of
+/// preemption, both policies; requests whose prompts begin alike.
 Scenario random_scenario(uint64_t seed);
 
 /// The options as the first statement of a trace.

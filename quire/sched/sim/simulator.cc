@@ -24,11 +24,7 @@ class Player {
       if (engine_.violation()) break;
       play(event);
     }
-    // Every step runs a token of the first, so there are no more steps than tokens.
-    for (int64_t i = 0; i <= 2 * engine_.num_tokens() + 1; ++i) {
-      if (engine_.scheduler().idle() || engine_.violation()) break;
-      half_step();
-    }
+    drain();
     count();
     if (engine_.violation()) return engine_.violation();
     return wrong_at_end();
@@ -60,10 +56,30 @@ class Player {
         say(fmt::format("budget {}", event.value));
         engine_.set_token_budget(event.value);
         break;
+      case Event::Kind::kRestart:
+        restart();
+        break;
       case Event::Kind::kHalfStep:
         half_step();
         break;
     }
+  }
+
+  /// Every step runs a token of the first, so there are no more steps than tokens.
+  void drain() {
+    for (int64_t i = 0; i <= 2 * engine_.num_tokens() + 1; ++i) {
+      if (engine_.scheduler().idle() || engine_.violation()) break;
+      half_step();
+    }
+  }
+
+  void restart() {
+    drain();
+    if (!engine_.scheduler().idle() || engine_.violation()) return;
+    ++totals_.events;
+    count();
+    say("restart");
+    totals_.flushed += engine_.restart();
   }
 
   void half_step() {
@@ -76,7 +92,9 @@ class Player {
     say("launch");
     const BatchPlan* plan = engine_.launch();
     if (plan == nullptr) return;
-    totals_.copies += static_cast<int64_t>(plan->block_ops.size());
+    for (const BlockOp& op : plan->block_ops) {
+      totals_.copies += op.kind == BlockOp::Kind::kCopy ? 1 : 0;
+    }
     for (const RowStart& start : plan->started) {
       if (start.sequence.choice > 0 && start.output.empty()) continue;
       const auto runs = [&](const PlanRow& row) { return row.row == start.row; };
@@ -86,7 +104,14 @@ class Player {
 
   void count() {
     const Scheduler& scheduler = engine_.scheduler();
-    totals_.tokens += engine_.num_computed();
+    totals_.tokens += engine_.num_computed() - num_counted_;
+    num_counted_ = engine_.num_computed();
+    const SwapCounts swapped = scheduler.swap_counts();
+    totals_.swapped_out += swapped.blocks_out;
+    totals_.swapped_in += swapped.blocks_in;
+    totals_.preemptions_swapped += swapped.preemptions_swapped;
+    totals_.tier_hits += swapped.tier_hits;
+    totals_.tier_evictions += swapped.tier_evictions;
     totals_.hits += scheduler.cache_counts().hits;
     totals_.evictions += scheduler.pool().num_evictions();
     totals_.preemptions += scheduler.num_preemptions();
@@ -104,8 +129,8 @@ class Player {
     if (scheduler.cache_counts().hits > scheduler.cache_counts().queries) {
       return "more was found in the cache than asked for";
     }
-    if (scheduler.num_preemptions() == 0 && engine_.num_computed() > engine_.num_tokens()) {
-      return "more tokens were computed than there are, without a preemption";
+    if (engine_.num_recomputed() == 0 && engine_.num_computed() > engine_.num_tokens()) {
+      return "more tokens were computed than there are, and nobody lost any";
     }
     return std::nullopt;
   }
@@ -115,6 +140,7 @@ class Player {
   std::string* trace_;
   testing::FakeEngine engine_;
   std::set<int32_t> submitted_;
+  int64_t num_counted_ = 0;  // computed tokens that are in totals_
 };
 
 }  // namespace

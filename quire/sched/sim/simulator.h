@@ -20,6 +20,12 @@ struct Totals {
   int64_t copies = 0;
   int64_t waits = 0;  // rows that started in a step without a token in it
   int64_t cancelled_in_flight = 0;
+  int64_t swapped_out = 0;  // blocks copied
+  int64_t swapped_in = 0;
+  int64_t preemptions_swapped = 0;
+  int64_t tier_hits = 0;  // tokens
+  int64_t tier_evictions = 0;
+  int64_t flushed = 0;  // blocks copied before a restart
 };
 
 /// Plays the events, then steps until all requests have ended. Checked are the invariants of

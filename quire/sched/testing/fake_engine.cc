@@ -8,16 +8,19 @@
 namespace quire::sched::testing {
 
 FakeEngine::FakeEngine(const SchedulerOptions& options)
-    : scheduler_(options),
+    : options_(options),
+      scheduler_(std::make_unique<Scheduler>(options)),
       model_({.num_blocks = options.num_blocks,
               .block_tokens = options.block_tokens,
-              .max_num_seqs = options.max_num_seqs}),
+              .max_num_seqs = options.max_num_seqs,
+              .num_swap_blocks = options.num_swap_blocks}),
       checker_(options),
-      poisoned_(static_cast<size_t>(options.num_blocks)) {}
+      poisoned_(static_cast<size_t>(options.num_blocks)),
+      poisoned_swapped_(static_cast<size_t>(options.num_swap_blocks)) {}
 
 std::optional<Error> FakeEngine::submit(const Request& request) {
-  if (auto error = scheduler_.add(request)) return error;
-  const int32_t limit = token_limit(request, scheduler_.options());
+  if (auto error = scheduler_->add(request)) return error;
+  const int32_t limit = token_limit(request, scheduler_->options());
   for (int32_t choice = 0; choice < request.n; ++choice) {
     Choice& added = choices_[{request.id, choice}];
     added.alone = output_alone(request, choice, limit);
@@ -34,7 +37,7 @@ std::optional<Error> FakeEngine::submit(const Request& request) {
 }
 
 void FakeEngine::cancel(RequestId request) {
-  scheduler_.cancel(request);
+  scheduler_->cancel(request);
   for (auto it = choices_.lower_bound({request, 0});
        it != choices_.end() && it->first.request == request; ++it) {
     if (!it->second.live()) continue;
@@ -45,31 +48,57 @@ void FakeEngine::cancel(RequestId request) {
 }
 
 void FakeEngine::set_token_budget(int32_t tokens) {
-  scheduler_.set_token_budget(tokens);
+  scheduler_->set_token_budget(tokens);
 }
 
 const BatchPlan* FakeEngine::launch() {
-  plan_ = scheduler_.plan();
-  if (plan_ != nullptr) {
-    if (auto wrong = checker_.check(*plan_, scheduler_.pool())) fail(*wrong);
-    num_computed_ += static_cast<int64_t>(plan_->tokens.size());
+  const BatchPlan* plan = scheduler_->plan();
+  if (plan != nullptr) {
+    if (auto wrong = checker_.check(*plan, scheduler_->pool())) fail(*wrong);
+    num_computed_ += static_cast<int64_t>(plan->tokens.size());
     ++num_steps_;
-    for (const RowStart& start : plan_->started) count_start(start.sequence);
+    for (const RowStart& start : plan->started) count_start(start.sequence);
+    model_.launch(*plan);
+    plans_.push_back(plan);
   }
   after_event();
-  return plan_;
+  return plan;
 }
 
 /// The model runs only now, so that blocks freed too early after launch() are poisoned by then.
 void FakeEngine::land() {
+  const BatchPlan& plan = *plans_.front();
+  plans_.pop_front();
   std::vector<FakeModel::PromptLogprob> reports;
-  const std::vector<SampledToken> sampled = model_.run(*plan_, reports);
+  const std::vector<SampledToken> sampled = model_.finish(reports);
   if (model_.violation()) fail(*model_.violation());
-  checker_.sampled(*plan_, sampled);
+  checker_.sampled(plan, sampled);
   for (const auto& report : reports) take_in(report);
-  for (const CommitEvent& event : scheduler_.commit(plan_->step, sampled)) take_in(event);
-  plan_ = nullptr;
+  for (const CommitEvent& event : scheduler_->commit(plan.step, sampled)) take_in(event);
   after_event();
+}
+
+int64_t FakeEngine::restart() {
+  int64_t num_written = 0;
+  if (const BatchPlan* plan = scheduler_->plan_flush()) {
+    if (auto wrong = checker_.check_flush(*plan, scheduler_->pool())) fail(*wrong);
+    num_written = static_cast<int64_t>(plan->block_ops.size());
+    model_.launch(*plan);
+    plans_.push_back(plan);
+    after_event();
+    land();
+  }
+  past_recomputed_ = num_recomputed();
+  auto next = std::make_unique<Scheduler>(options_);
+  scheduler_->for_each_cached(
+      [&](kv::BlockId block, const kv::BlockHash& hash, const kv::BlockHash& parent,
+          std::span<const int32_t> tokens) { next->restore_cached(block, hash, parent, tokens); });
+  scheduler_ = std::move(next);
+  checker_ = PlanChecker(options_);
+  model_.restart();
+  poisoned_.assign(poisoned_.size(), true);
+  after_event();
+  return num_written;
 }
 
 const BatchPlan* FakeEngine::step() {
@@ -110,7 +139,7 @@ void FakeEngine::take_in(const CommitEvent& event) {
 
 /// Under first-come a sequence starts at most once more for each preemption it may suffer.
 void FakeEngine::count_start(SequenceId sequence) {
-  const bool bounded = scheduler_.options().policy == SchedulingPolicy::kFcfs;
+  const bool bounded = scheduler_->options().policy == SchedulingPolicy::kFcfs;
   if (++choices_[sequence].num_starts > kMaxPreemptions + 1 && bounded) {
     fail(fmt::format("{}.{} was preempted too often", sequence.request, sequence.choice));
   }
@@ -121,7 +150,7 @@ void FakeEngine::count_start(SequenceId sequence) {
 void FakeEngine::check_bound(const Choice& choice, const std::string& name) {
   if (choice.live()) return;
   forget_tokens(choice);
-  if (scheduler_.options().policy == SchedulingPolicy::kFcfs && num_steps_ > choice.last_step) {
+  if (scheduler_->options().policy == SchedulingPolicy::kFcfs && num_steps_ > choice.last_step) {
     fail(fmt::format("{} ended in step {}, {} at the latest", name, num_steps_, choice.last_step));
   }
 }
@@ -145,15 +174,38 @@ void FakeEngine::take_in(const FakeModel::PromptLogprob& report) {
 }
 
 void FakeEngine::after_event() {
-  if (auto wrong = scheduler_.check_invariants()) fail(*wrong);
-  for (kv::BlockId block = 0; block < scheduler_.pool().num_blocks(); ++block) {
-    // A cached block keeps its content until it is taken for something else.
-    const bool is_free =
-        scheduler_.pool().ref_count(block) == 0 && !scheduler_.pool().is_published(block);
-    if (is_free && !poisoned_[static_cast<size_t>(block)]) model_.poison(block);
-    poisoned_[static_cast<size_t>(block)] = is_free;
+  if (auto wrong = scheduler_->check_invariants()) fail(*wrong);
+  check_plans_in_flight();
+  poison_free_blocks();
+  if (!scheduler_->idle()) return;
+  if (scheduler_->pool().num_used() > 0) fail("blocks are held while idle");
+  if (scheduler_->swap_usage() > 0) fail("swap blocks are held while idle");
+}
+
+/// Blocks that a plan in flight reads are held until it is committed.
+void FakeEngine::check_plans_in_flight() {
+  for (const BatchPlan* plan : plans_) {
+    for (const int32_t block : plan->groups[0].block_table) {
+      if (block == kv::kNoBlock || scheduler_->pool().ref_count(block) > 0) continue;
+      fail(fmt::format("block {} is free while step {} uses it", block, plan->step));
+    }
   }
-  if (scheduler_.idle() && scheduler_.pool().num_used() > 0) fail("blocks are held while idle");
+}
+
+/// A cached block keeps its content until it is taken for something else; any other free one loses
+/// it.
+void FakeEngine::poison_free_blocks() {
+  const auto visit = [](const kv::BlockPool& pool, std::vector<bool>& poisoned, auto poison) {
+    for (kv::BlockId block = 0; block < pool.num_blocks(); ++block) {
+      const bool is_free = pool.ref_count(block) == 0 && !pool.is_published(block);
+      if (is_free && !poisoned[static_cast<size_t>(block)]) poison(block);
+      poisoned[static_cast<size_t>(block)] = is_free;
+    }
+  };
+  visit(scheduler_->pool(), poisoned_, [&](kv::BlockId block) { model_.poison(block); });
+  if (scheduler_->swap_pool() == nullptr) return;
+  visit(*scheduler_->swap_pool(), poisoned_swapped_,
+        [&](kv::BlockId block) { model_.poison_swapped(block); });
 }
 
 void FakeEngine::fail(std::string what) {

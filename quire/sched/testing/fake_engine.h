@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,19 +37,26 @@ class FakeEngine {
   void cancel(RequestId request);
   /// Plans a step, which is then in flight. Null: nothing to run.
   const BatchPlan* launch();
-  /// Runs and commits the step in flight.
+  /// Runs and commits the earliest step in flight.
   void land();
   /// launch() and, if there was something to run, land().
   const BatchPlan* step();
+  /// When idle: writes the cache to the swap space, and goes on with a new scheduler that knows
+  /// what is there, and nothing else. Returns the blocks written.
+  int64_t restart();
 
   void set_token_budget(int32_t tokens);
 
-  const Scheduler& scheduler() const { return scheduler_; }
+  const Scheduler& scheduler() const { return *scheduler_; }
   const std::map<SequenceId, Choice>& choices() const { return choices_; }
   /// Tokens, prompt and output, of all choices submitted: within as many steps all must end.
   int64_t num_tokens() const { return num_tokens_; }
   /// Tokens run so far, repeated computations included.
   int64_t num_computed() const { return num_computed_; }
+  /// Sequences that lost what they had computed, since the first scheduler began.
+  int64_t num_recomputed() const {
+    return past_recomputed_ + scheduler_->swap_counts().preemptions_recomputed;
+  }
   /// The first thing that went wrong, or nothing.
   const std::optional<std::string>& violation() const { return violation_; }
 
@@ -61,21 +70,26 @@ class FakeEngine {
   void take_in(const FakeModel::PromptLogprob& report);
   void count_start(SequenceId sequence);
   void check_bound(const Choice& choice, const std::string& name);
+  void check_plans_in_flight();
   void forget_tokens(const Choice& choice);
+  void poison_free_blocks();
   void after_event();
   void fail(std::string what);
 
-  Scheduler scheduler_;
+  SchedulerOptions options_;
+  std::unique_ptr<Scheduler> scheduler_;
   FakeModel model_;
   PlanChecker checker_;
-  const BatchPlan* plan_ = nullptr;  // in flight
+  std::deque<const BatchPlan*> plans_;  // in flight
   std::map<SequenceId, Choice> choices_;
   std::map<RequestId, Scoring> scorings_;  // requests for prompt log-probabilities
   std::vector<bool> poisoned_;             // by block
+  std::vector<bool> poisoned_swapped_;     // by swap block
   int64_t num_tokens_ = 0;
   int64_t num_computed_ = 0;
   int64_t num_steps_ = 0;
   int64_t live_tokens_ = 0;  // prompt and output tokens of the choices that have not ended
+  int64_t past_recomputed_ = 0;
   std::optional<std::string> violation_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -51,24 +52,50 @@ std::vector<int32_t> output_alone(const Request& request, int32_t choice, int32_
 FakeModel::FakeModel(const Options& options)
     : options_(options),
       slots_(static_cast<size_t>(options.num_blocks) * static_cast<size_t>(options.block_tokens)),
+      swap_slots_(static_cast<size_t>(options.num_swap_blocks) *
+                  static_cast<size_t>(options.block_tokens)),
       rows_(static_cast<size_t>(options.max_num_seqs)) {}
 
-void FakeModel::poison(kv::BlockId block) {
-  std::fill_n(slots_.begin() + int64_t{block} * options_.block_tokens, options_.block_tokens,
-              Slot{});
+void FakeModel::launch(const BatchPlan& plan) {
+  for (const RowId row : plan.finished) rows_[static_cast<size_t>(row)] = {};
+  for (const RowStart& start : plan.started) {
+    Row& row = rows_[static_cast<size_t>(start.row)];
+    row = {start.sequence, start.sampling, start.prompt};
+    row.tokens.insert(row.tokens.end(), start.output.begin(), start.output.end());
+  }
+  launched_.push_back({.plan = &plan, .poisons = {}});
+}
+
+void FakeModel::restart() {
+  std::fill(slots_.begin(), slots_.end(), Slot{});
+  std::fill(rows_.begin(), rows_.end(), Row{});
+}
+
+void FakeModel::poison(const Poison& poison) {
+  if (launched_.empty()) return clear(poison);
+  launched_.back().poisons.push_back(poison);
+}
+
+void FakeModel::clear(const Poison& poison) {
+  std::fill_n(first_slot(poison.swapped, poison.block), options_.block_tokens, Slot{});
+}
+
+std::vector<FakeModel::Slot>::iterator FakeModel::first_slot(bool swapped, kv::BlockId block) {
+  return (swapped ? swap_slots_ : slots_).begin() + int64_t{block} * options_.block_tokens;
+}
+
+void FakeModel::move_blocks(const BatchPlan& plan) {
+  for (const BlockOp& op : plan.block_ops) {
+    std::copy_n(first_slot(op.kind == BlockOp::Kind::kSwapIn, op.source), options_.block_tokens,
+                first_slot(op.kind == BlockOp::Kind::kSwapOut, op.destination));
+  }
 }
 
 void FakeModel::store_tokens(const BatchPlan& plan) {
-  const auto first_slot = [&](int32_t block) {
-    return slots_.begin() + int64_t{block} * options_.block_tokens;
-  };
-  for (const BlockOp& op : plan.block_ops) {
-    std::copy_n(first_slot(op.source), options_.block_tokens, first_slot(op.destination));
-  }
   for (size_t t = 0; t < plan.tokens.size(); ++t) {
     const int32_t slot = plan.groups[0].slots[t];
     // A block is written from its first slot on: what it held before is gone.
-    if (slot % options_.block_tokens == 0) poison(slot / options_.block_tokens);
+    if (slot % options_.block_tokens == 0) clear({slot / options_.block_tokens, false});
     slots_[static_cast<size_t>(slot)] = {
         .position = plan.positions[t], .token = plan.tokens[t], .hidden = 0};
   }
@@ -111,17 +138,20 @@ void FakeModel::run_row(const BatchPlan& plan, size_t row_index) {
   }
 }
 
-std::vector<SampledToken> FakeModel::run(const BatchPlan& plan,
-                                         std::vector<PromptLogprob>& prompt_logprobs) {
-  for (const RowId row : plan.finished) rows_[static_cast<size_t>(row)] = {};
-  for (const RowStart& start : plan.started) {
-    Row& row = rows_[static_cast<size_t>(start.row)];
-    row = {start.sequence, start.sampling, start.prompt};
-    row.tokens.insert(row.tokens.end(), start.output.begin(), start.output.end());
-  }
+std::vector<SampledToken> FakeModel::finish(std::vector<PromptLogprob>& prompt_logprobs) {
+  const Launched launched = std::move(launched_.front());
+  launched_.pop_front();
+  const BatchPlan& plan = *launched.plan;
+  move_blocks(plan);
+  for (const Poison& poison : launched.poisons) clear(poison);
   store_tokens(plan);
   token_logits_.assign(plan.tokens.size(), 0);
   for (size_t row = 0; row < plan.rows.size(); ++row) run_row(plan, row);
+  return use_logits(plan, prompt_logprobs);
+}
+
+std::vector<SampledToken> FakeModel::use_logits(const BatchPlan& plan,
+                                                std::vector<PromptLogprob>& prompt_logprobs) {
   std::vector<SampledToken> sampled;
   for (const LogitsUse& use : plan.uses) {
     Row& row = rows_[static_cast<size_t>(use.row)];

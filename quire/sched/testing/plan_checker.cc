@@ -25,7 +25,8 @@ int32_t holders_of(const BatchPlan& plan, SequenceId sequence) {
 PlanChecker::PlanChecker(const SchedulerOptions& options)
     : options_(options),
       rows_(static_cast<size_t>(options.max_num_seqs)),
-      slot_steps_(static_cast<size_t>(options.pool_tokens()), -1) {}
+      slot_steps_(static_cast<size_t>(options.pool_tokens()), -1),
+      swapped_in_(static_cast<size_t>(options.num_blocks)) {}
 
 PlanChecker::Wrong PlanChecker::check(const BatchPlan& plan, const kv::BlockPool& pool) {
   if (auto wrong = check_sizes(plan)) return wrong;
@@ -36,6 +37,18 @@ PlanChecker::Wrong PlanChecker::check(const BatchPlan& plan, const kv::BlockPool
     if (auto wrong = check_row(plan, i, pool)) return wrong;
   }
   return check_all_due_are_sampled(plan);
+}
+
+PlanChecker::Wrong PlanChecker::check_flush(const BatchPlan& plan, const kv::BlockPool& pool) {
+  if (!plan.rows.empty() || !plan.tokens.empty() || !plan.started.empty() || !plan.uses.empty()) {
+    return "a flush that runs something";
+  }
+  for (const BlockOp& op : plan.block_ops) {
+    if (op.kind != BlockOp::Kind::kSwapOut) return "a flush that does not copy out";
+    if (!pool.is_published(op.source)) return "a block is flushed that is not published";
+  }
+  if (auto wrong = change_rows(plan)) return wrong;
+  return check_block_ops(plan, pool);
 }
 
 PlanChecker::Wrong PlanChecker::check_sizes(const BatchPlan& plan) const {
@@ -63,6 +76,7 @@ PlanChecker::Wrong PlanChecker::change_rows(const BatchPlan& plan) {
   for (const RowId id : plan.finished) {
     Row& row = rows_[static_cast<size_t>(id)];
     if (!row.held) return fmt::format("row {} finished without being held", id);
+    num_before_[row.sequence] = row.num_computed;
     row = {};
   }
   for (const RowStart& start : plan.started) {
@@ -74,6 +88,7 @@ PlanChecker::Wrong PlanChecker::change_rows(const BatchPlan& plan) {
     row.tokens = start.prompt;
     row.tokens.insert(row.tokens.end(), start.output.begin(), start.output.end());
     row.num_prompt = static_cast<int32_t>(start.prompt.size());
+    if (const auto before = num_before_.extract(start.sequence)) row.num_before = before.mapped();
     // Choice 0 has computed the prompt of a choice that starts without output.
     if (start.sequence.choice > 0 && start.output.empty()) row.num_computed = row.num_prompt;
   }
@@ -89,7 +104,7 @@ PlanChecker::Wrong PlanChecker::check_row(const BatchPlan& plan, size_t index,
   if (!row.held) return fmt::format("row {} runs without being held", planned.row);
   if (planned.num_tokens < 1 || planned.query_start != start) return "rows do not cover the tokens";
   const int32_t first = planned.context_len - planned.num_tokens;
-  if (auto wrong = take_cached(plan, index, pool)) return wrong;
+  if (auto wrong = take_over(plan, index, pool)) return wrong;
   if (first != row.num_computed) {
     return fmt::format("row {} runs from position {} with {} computed", planned.row, first,
                        row.num_computed);
@@ -103,30 +118,36 @@ PlanChecker::Wrong PlanChecker::check_row(const BatchPlan& plan, size_t index,
     int64_t& step = slot_steps_[static_cast<size_t>(plan.groups[0].slots[t])];
     if (step == plan.step) return fmt::format("slot {} is written twice", plan.groups[0].slots[t]);
     step = plan.step;
+    swapped_in_[static_cast<size_t>(plan.groups[0].slots[t] / options_.block_tokens)] = false;
   }
   row.num_computed = planned.context_len;
   return check_blocks(plan, index, pool);
 }
 
-/// A row may go on behind where it stood by whole blocks that are published, but not to its end.
-PlanChecker::Wrong PlanChecker::take_cached(const BatchPlan& plan, size_t index,
-                                            const kv::BlockPool& pool) {
+/// A row may go on behind where it stood by whole blocks that are published or were swapped in, but
+/// not to its end; when it starts again, also where it was before.
+PlanChecker::Wrong PlanChecker::take_over(const BatchPlan& plan, size_t index,
+                                          const kv::BlockPool& pool) {
   const PlanRow& planned = plan.rows[index];
   Row& row = rows_[static_cast<size_t>(planned.row)];
   const int32_t first = planned.context_len - planned.num_tokens;
   const int32_t block_tokens = options_.block_tokens;
-  if (!options_.enable_prefix_caching || first <= row.num_computed) return std::nullopt;
-  if (first % block_tokens != 0 || row.num_computed % block_tokens != 0) {
+  const bool may_go_on = options_.enable_prefix_caching || options_.num_swap_blocks > 0;
+  if (!may_go_on || first <= row.num_computed) return std::nullopt;
+  const bool is_back = row.num_computed == 0 && first == row.num_before;
+  if (!is_back && (first % block_tokens != 0 || row.num_computed % block_tokens != 0)) {
     return "a hit that is not of whole blocks";
   }
   const GroupPlan& group = plan.groups[0];
   const auto width = static_cast<size_t>(group.table_width);
   for (; row.num_computed < first; row.num_computed += block_tokens) {
     const auto entry = static_cast<size_t>(row.num_computed / block_tokens);
-    if (!pool.is_published(group.block_table[index * width + entry])) {
+    const int32_t block = group.block_table[index * width + entry];
+    if (!pool.is_published(block) && !swapped_in_[static_cast<size_t>(block)]) {
       return fmt::format("row {} takes over a block that is not published", planned.row);
     }
   }
+  row.num_computed = first;
   return std::nullopt;
 }
 
@@ -193,14 +214,30 @@ PlanChecker::Wrong PlanChecker::check_uses(const BatchPlan& plan) const {
   return std::nullopt;
 }
 
-PlanChecker::Wrong PlanChecker::check_block_ops(const BatchPlan& plan,
-                                                const kv::BlockPool& pool) const {
+PlanChecker::Wrong PlanChecker::check_block_ops(const BatchPlan& plan, const kv::BlockPool& pool) {
   for (const BlockOp& op : plan.block_ops) {
-    if (op.kind != BlockOp::Kind::kCopy || op.group != 0) return "an operation not built yet";
-    if (op.source == op.destination) return "a block is copied onto itself";
-    if (pool.is_published(op.destination)) return "a copy into a published block";
-    if (pool.ref_count(op.destination) != 1) return "a copy into a block that is not held by one";
+    if (auto wrong = check_block_op(op, pool)) return wrong;
+    if (op.kind == BlockOp::Kind::kSwapOut) continue;
+    swapped_in_[static_cast<size_t>(op.destination)] = op.kind == BlockOp::Kind::kSwapIn;
   }
+  return std::nullopt;
+}
+
+PlanChecker::Wrong PlanChecker::check_block_op(const BlockOp& op, const kv::BlockPool& pool) const {
+  const bool is_out = op.kind == BlockOp::Kind::kSwapOut;
+  const bool is_in = op.kind == BlockOp::Kind::kSwapIn;
+  if (op.kind != BlockOp::Kind::kCopy && !is_out && !is_in) return "an operation not built yet";
+  if (op.group != 0) return "one cache group expected";
+  const int32_t num_sources = is_in ? options_.num_swap_blocks : options_.num_blocks;
+  const int32_t num_destinations = is_out ? options_.num_swap_blocks : options_.num_blocks;
+  if (op.source < 0 || op.source >= num_sources || op.destination < 0 ||
+      op.destination >= num_destinations) {
+    return "a block that does not exist";
+  }
+  if (is_out || is_in) return std::nullopt;
+  if (op.source == op.destination) return "a block is copied onto itself";
+  if (pool.is_published(op.destination)) return "a copy into a published block";
+  if (pool.ref_count(op.destination) != 1) return "a copy into a block that is not held by one";
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,8 @@ class PlanChecker {
 
   /// The first broken promise, or nothing. `pool` as it is just after plan(). Plans come in order.
   std::optional<std::string> check(const BatchPlan& plan, const kv::BlockPool& pool);
+  /// The same of a plan that flushes the cache.
+  std::optional<std::string> check_flush(const BatchPlan& plan, const kv::BlockPool& pool);
   /// What the step just checked has sampled.
   void sampled(const BatchPlan& plan, std::span<const SampledToken> tokens);
 
@@ -30,21 +33,25 @@ class PlanChecker {
     std::vector<int32_t> tokens;
     int32_t num_prompt = 0;
     int32_t num_computed = 0;
+    int32_t num_before = 0;  // computed when it last lost its row; kept if it was swapped out
   };
   using Wrong = std::optional<std::string>;
 
   Wrong check_sizes(const BatchPlan& plan) const;
   Wrong change_rows(const BatchPlan& plan);
   Wrong check_row(const BatchPlan& plan, size_t index, const kv::BlockPool& pool);
-  Wrong take_cached(const BatchPlan& plan, size_t index, const kv::BlockPool& pool);
+  Wrong take_over(const BatchPlan& plan, size_t index, const kv::BlockPool& pool);
   Wrong check_blocks(const BatchPlan& plan, size_t index, const kv::BlockPool& pool) const;
   Wrong check_uses(const BatchPlan& plan) const;
-  Wrong check_block_ops(const BatchPlan& plan, const kv::BlockPool& pool) const;
+  Wrong check_block_ops(const BatchPlan& plan, const kv::BlockPool& pool);
+  Wrong check_block_op(const BlockOp& op, const kv::BlockPool& pool) const;
   Wrong check_all_due_are_sampled(const BatchPlan& plan) const;
 
   SchedulerOptions options_;
-  std::vector<Row> rows_;            // by row id
-  std::vector<int64_t> slot_steps_;  // by slot: the last step that wrote it
+  std::vector<Row> rows_;                     // by row id
+  std::map<SequenceId, int32_t> num_before_;  // of those without a row
+  std::vector<int64_t> slot_steps_;           // by slot: the last step that wrote it
+  std::vector<bool> swapped_in_;              // by block: since it was written last
 };
 
 }  // namespace quire::sched::testing
