@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <span>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "quire/engine/request_check.h"
 #include "quire/engine/request_table.h"
 #include "quire/engine/step_pace.h"
+#include "quire/runner/kept_tier.h"
 #include "quire/runner/runner.h"
 #include "quire/sched/scheduler.h"
 
@@ -39,6 +41,9 @@ struct Engine::Impl {
   void set_budget();
   void observe(const sched::BatchPlan& plan, Clock::duration duration);
   void publish();
+  EngineStats current_stats() const;
+  void restore_cache();
+  void keep_cache();
   void die(const char* reason);
 
   const Options options;
@@ -64,12 +69,14 @@ struct Engine::Impl {
 
 void Engine::Impl::run() {
   try {
+    restore_cache();
     for (bool open = true; open;) {
       open = read_inbox();
       if (!table.empty()) step();
       publish();
       table.wake();
     }
+    keep_cache();
   } catch (const std::exception& error) {
     die(error.what());
   }
@@ -122,7 +129,7 @@ bool Engine::Impl::read_inbox() {
       cancel(cancellation->id);
     } else {
       // Nothing was posted after it: admission was closed first.
-      table.end_all(FinishReason::kAbort, std::nullopt, Clock::now());
+      for (const RequestId id : table.ids()) cancel(id);
       return false;
     }
   }
@@ -144,17 +151,48 @@ void Engine::Impl::cancel(RequestId id) {
 }
 
 void Engine::Impl::publish() {
-  EngineStats now = table.stats();
+  EngineStats now = current_stats();
   now.num_running = scheduler.num_running();
   now.num_waiting = scheduler.num_waiting();
   now.kv_cache_usage = scheduler.kv_usage();
+  now.swap_usage = scheduler.swap_usage();
+  std::lock_guard lock(stats_mutex);
+  stats = now;
+}
+
+/// All but the gauges, which are 0.
+EngineStats Engine::Impl::current_stats() const {
+  EngineStats now = table.stats();
   now.num_preemptions = scheduler.num_preemptions();
   now.num_steps = num_steps;
   now.token_budget = token_budget;
   now.prefix_cache_queries = scheduler.cache_counts().queries;
   now.prefix_cache_hits = scheduler.cache_counts().hits;
-  std::lock_guard lock(stats_mutex);
-  stats = now;
+  now.swap = scheduler.swap_counts();
+  return now;
+}
+
+void Engine::Impl::restore_cache() {
+  if (options.kept_tier == nullptr) return;
+  options.kept_tier->restore([this](int32_t block, const kv::BlockHash& hash,
+                                    const kv::BlockHash& parent, std::span<const int32_t> tokens) {
+    scheduler.restore_cached(block, hash, parent, tokens);
+  });
+}
+
+/// Moves what the pool has cached to the swap space, and leaves the swap space for the next run.
+void Engine::Impl::keep_cache() {
+  if (options.kept_tier == nullptr) return;
+  if (const sched::BatchPlan* plan = scheduler.plan_flush()) {
+    runner.launch(*plan);
+    runner.finish();
+    scheduler.commit(plan->step, {});
+  }
+  scheduler.for_each_cached([this](int32_t block, const kv::BlockHash& hash,
+                                   const kv::BlockHash& parent, std::span<const int32_t> tokens) {
+    options.kept_tier->add(block, hash, parent, tokens);
+  });
+  options.kept_tier->write(options.scheduler.cache_seed);
 }
 
 /// The last act of a thread whose step failed: everyone is told, nobody else gets in.
@@ -173,11 +211,7 @@ void Engine::Impl::die(const char* reason) {
   add_unopened();
   table.end_all(FinishReason::kError, error, Clock::now());
   {
-    EngineStats last = table.stats();
-    last.num_preemptions = scheduler.num_preemptions();
-    last.num_steps = num_steps;
-    last.prefix_cache_queries = scheduler.cache_counts().queries;
-    last.prefix_cache_hits = scheduler.cache_counts().hits;
+    const EngineStats last = current_stats();
     std::lock_guard lock(stats_mutex);
     stats = last;
   }

@@ -66,10 +66,14 @@ void RequestTable::end(RequestId id, FinishReason reason, const std::optional<Er
 
 void RequestTable::end_all(FinishReason reason, const std::optional<Error>& error,
                            Clock::time_point now) {
+  for (const RequestId id : ids()) end(id, reason, error, now);
+}
+
+std::vector<RequestId> RequestTable::ids() const {
   std::vector<RequestId> ids;
   ids.reserve(requests_.size());
   for (const auto& [id, request] : requests_) ids.push_back(id);
-  for (const RequestId id : ids) end(id, reason, error, now);
+  return ids;
 }
 
 void RequestTable::begin(const sched::BatchPlan& plan, Clock::time_point now) {

@@ -27,6 +27,7 @@ class RequestTable {
                std::vector<int32_t> eos_token_ids, Admission& admission);
 
   bool empty() const { return requests_.empty(); }
+  std::vector<RequestId> ids() const;
   /// Takes over a request that goes to the scheduler.
   void add(const Submission& submission);
   /// Ends a request's remaining choices and with them its stream; unknown ids are ignored.

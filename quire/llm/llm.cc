@@ -40,6 +40,7 @@ engine::Engine::Options engine_options(const Options& options, const Parts& part
   engine.max_waiting_prompt_tokens = options.max_waiting_prompt_tokens;
   engine.target_itl = std::chrono::duration_cast<engine::Clock::duration>(
       std::chrono::duration<double, std::milli>(options.target_itl_ms));
+  engine.kept_tier = parts.kept_tier.get();
   engine.on_step = options.on_step;
   return engine;
 }

@@ -11,10 +11,12 @@
 #include "quire/checkpoint/checkpoint.h"
 #include "quire/checkpoint/tokenizer_json.h"
 #include "quire/llm/llm.h"
+#include "quire/llm/numbers_key.h"
 #include "quire/llm/parts.h"
 #include "quire/llm/plan_model.h"
 #include "quire/models/program_recorder.h"
 #include "quire/models/registry.h"
+#include "quire/runner/kept_tier.h"
 #include "quire/runner/kv_store.h"
 #include "quire/runner/model_runner.h"
 #include "quire/runner/swap_space.h"
@@ -126,6 +128,34 @@ void check_generation_config(const Options& options) {
   throw LoadError("--generation-config", "", "auto or vllm", options.generation_config);
 }
 
+std::unique_ptr<runner::SwapSpace> make_swap(const Options& options, const ModelPlan& plan,
+                                             MemoryLedger* ledger) {
+  const std::string& kept = options.kv_cache_dir;
+  if (!kept.empty()) runner::KeptTier::make_folder(kept);
+  return std::make_unique<runner::SwapSpace>(
+      runner::SwapSpace::Options{.groups = plan.cache_groups,
+                                 .num_blocks = plan.memory.num_swap_blocks,
+                                 .folder = options.swap_dir,
+                                 .file = kept.empty() ? "" : runner::KeptTier::blocks_file(kept),
+                                 .ledger = ledger});
+}
+
+std::unique_ptr<runner::KeptTier> open_kept_tier(const Options& options,
+                                                 const checkpoint::Checkpoint& checkpoint,
+                                                 const ModelPlan& plan,
+                                                 const runner::SwapSpace& swap) {
+  auto kept = std::make_unique<runner::KeptTier>(
+      runner::KeptTier::Options{.folder = options.kv_cache_dir,
+                                .key = numbers_key(options, checkpoint, plan),
+                                .block_tokens = plan.scheduler.block_tokens},
+      swap);
+  if (kept->num_restored() > 0) {
+    log_info("{} KV blocks of an earlier run are found in {}", kept->num_restored(),
+             options.kv_cache_dir);
+  }
+  return kept;
+}
+
 }  // namespace
 
 Parts open_parts(const Options& options) {
@@ -139,11 +169,7 @@ Parts open_parts(const Options& options) {
       fmt::format("cpu/{}", backend::cpu::level_name(backend::cpu::chosen_level()));
   const ModelPlan plan = plan_model(options, checkpoint, *cpu);
   for (const std::string& notice : plan.notices) log_warning("{}", notice);
-  auto swap = std::make_unique<runner::SwapSpace>(
-      runner::SwapSpace::Options{.groups = plan.cache_groups,
-                                 .num_blocks = plan.memory.num_swap_blocks,
-                                 .folder = options.swap_dir,
-                                 .ledger = ledger.get()});
+  auto swap = make_swap(options, plan, ledger.get());
 
   // The cheap parts first: a bad template or tokenizer need not wait for the weights.
   const std::string chat_template = read_template(checkpoint, options);
@@ -156,6 +182,11 @@ Parts open_parts(const Options& options) {
   }
   if (options.generation_config == "auto") parts.generation = checkpoint.generation;
   parts.scheduler = plan.scheduler;
+  if (!options.kv_cache_dir.empty()) {
+    parts.kept_tier = open_kept_tier(options, checkpoint, plan, *swap);
+    // Hashes of this run must be those of the one before.
+    parts.scheduler.cache_seed = parts.kept_tier->cache_seed().value_or(parts.scheduler.cache_seed);
+  }
   parts.vocab_size = plan.vocab_size;
   parts.memory = plan.memory;
   parts.runner = std::make_unique<LoadedRunner>(options, checkpoint, plan, std::move(ledger),

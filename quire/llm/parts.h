@@ -8,6 +8,7 @@
 #include "quire/checkpoint/model_config.h"
 #include "quire/llm/memory_report.h"
 #include "quire/llm/options.h"
+#include "quire/runner/kept_tier.h"
 #include "quire/runner/runner.h"
 #include "quire/sched/scheduler_options.h"
 #include "quire/text/chat_template.h"
@@ -21,6 +22,7 @@ struct Parts {
   checkpoint::ModelConfig config;
   checkpoint::GenerationDefaults generation;
   std::unique_ptr<runner::Runner> runner;
+  std::unique_ptr<runner::KeptTier> kept_tier;  // of the runner's swap space; may be null
   sched::SchedulerOptions scheduler;
   int64_t vocab_size = 0;  // the logits' width
   MemoryReport memory;

@@ -14,6 +14,10 @@
 
 namespace quire::backend::cpu {
 
+/// To be raised whenever a kernel's rounding, an order of summation or the layout of a KV page
+/// changes: KV caches that earlier versions kept are then of no use.
+inline constexpr int kNumbersVersion = 1;
+
 class CpuBackend : public Backend {
  public:
   struct Options {
