@@ -36,8 +36,9 @@ class StepPace {
   static constexpr int32_t kMinPromptTokens = 32;
 
  private:
-  /// The share of the target that a step is planned to take; the rest is for what it is not.
-  static constexpr double kPlannedShare = 0.8;
+  /// The share of the target that a step is planned to take; the rest is for noise, and for what
+  /// becomes dearer from step to step.
+  static constexpr double kPlannedShare = 2.0 / 3;
 
   /// The last few values, and one of them by rank.
   class Recent {
