@@ -64,8 +64,12 @@ void PlanWriter::run(const Sequence& sequence, int32_t num_tokens) {
                         .num_tokens = num_tokens,
                         .context_len = end});
   row_sequences_.push_back(&sequence);
-  plan_.tokens.insert(plan_.tokens.end(), sequence.tokens.begin() + begin,
-                      sequence.tokens.begin() + end);
+  const int32_t known = std::min(end, sequence.num_tokens());
+  if (begin < known) {
+    plan_.tokens.insert(plan_.tokens.end(), sequence.tokens.begin() + begin,
+                        sequence.tokens.begin() + known);
+  }
+  plan_.tokens.resize(plan_.positions.size() + static_cast<size_t>(num_tokens), kPlaceholderToken);
   for (int32_t position = begin; position < end; ++position) {
     plan_.positions.push_back(position);
     plan_.groups[0].slots.push_back(sequence.table.slot(position));

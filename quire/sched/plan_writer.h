@@ -21,7 +21,10 @@ class PlanWriter {
 
   /// Empties the plan.
   void begin(StepId step);
-  bool empty() const { return plan_.rows.empty() && plan_.block_ops.empty(); }
+  /// Nothing is to be run, moved or started.
+  bool empty() const {
+    return plan_.rows.empty() && plan_.block_ops.empty() && plan_.started.empty();
+  }
 
   /// The sequence, which has just got its row, begins to hold it.
   void start(const Sequence& sequence);

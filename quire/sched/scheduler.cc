@@ -8,25 +8,35 @@
 
 namespace quire::sched {
 
+namespace {
+
+/// Blocks that a step may claim: a row's chunk claims its whole blocks and one begun at either end.
+size_t most_claims(const SchedulerOptions& options) {
+  if (!options.enable_prefix_caching) return 0;
+  const int32_t rows = std::min(options.max_num_seqs, options.max_num_batched_tokens);
+  return static_cast<size_t>(options.max_num_batched_tokens / options.block_tokens) +
+         2 * static_cast<size_t>(rows);
+}
+
+}  // namespace
+
+Scheduler::Step::Step(const SchedulerOptions& options)
+    : writer(options), claimed(most_claims(options)) {
+  computing.reserve(static_cast<size_t>(options.max_num_seqs));
+  outcomes.reserve(static_cast<size_t>(options.max_num_seqs));
+}
+
 Scheduler::Scheduler(const Options& options)
     : options_((check_options(options), options)),
       pool_({.num_blocks = options.num_blocks,
              .block_tokens = options.block_tokens,
              .hash_bits = options.hash_bits}),
       rows_(options.max_num_seqs),
-      writer_(options),
-      // A row's chunk claims its whole blocks and one begun at either end.
-      pending_(options.enable_prefix_caching
-                   ? static_cast<size_t>(options.max_num_batched_tokens / options.block_tokens) +
-                         2 * static_cast<size_t>(
-                                 std::min(options.max_num_seqs, options.max_num_batched_tokens))
-                   : 0),
       token_budget_(options.max_num_batched_tokens) {
-  QUIRE_CHECK(options.max_plans_in_flight == 1);
   const auto rows = static_cast<size_t>(options.max_num_seqs);
+  steps_.reserve(static_cast<size_t>(options.max_plans_in_flight));
+  for (int32_t i = 0; i < options.max_plans_in_flight; ++i) steps_.emplace_back(options);
   running_.reserve(rows);
-  computing_.reserve(rows);
-  outcomes_.reserve(rows);
   events_.reserve(rows);
   ended_.reserve(rows);
   found_.reserve(
@@ -91,30 +101,32 @@ void Scheduler::cancel(RequestId request) {
         end(sequence);
         break;
       case SequenceState::kRunning:
-        sequence.state = SequenceState::kCancelled;
+        sequence.state = SequenceState::kLeaving;
+        sequence.last_step = next_step_ - 1;
         break;
-      case SequenceState::kCancelled:
+      case SequenceState::kLeaving:
       case SequenceState::kEnded:
         break;
     }
   }
-  if (!in_flight_) end_cancelled();
+  end_leaving();
   forget_ended();
 }
 
 std::span<const CommitEvent> Scheduler::commit(StepId step, std::span<const SampledToken> sampled) {
-  QUIRE_CHECK(in_flight_ && step == next_step_ - 1);
-  QUIRE_CHECK(static_cast<int32_t>(sampled.size()) == num_samples_);
-  in_flight_ = false;
+  QUIRE_CHECK(num_in_flight_ > 0 && step == oldest_step());
+  const Step& done = step_of(step);
+  QUIRE_CHECK(static_cast<int32_t>(sampled.size()) == done.num_samples);
+  --num_in_flight_;
   events_.clear();
-  publish_computed();
+  publish_computed(done);
   size_t next = 0;
-  for (const Outcome& outcome : outcomes_) {
+  for (const Outcome& outcome : done.outcomes) {
     const SampledToken* token = outcome.sampled ? &sampled[next++] : nullptr;
-    if (outcome.sequence->state == SequenceState::kCancelled) continue;
+    if (outcome.sequence->state == SequenceState::kLeaving) continue;
     events_.push_back(take_in(*outcome.sequence, token));
   }
-  end_cancelled();
+  end_leaving();
   forget_ended();
   return events_;
 }
@@ -126,14 +138,20 @@ CommitEvent Scheduler::take_in(Sequence& sequence, const SampledToken* sampled) 
   }
   if (sampled != nullptr) {
     sequence.tokens.push_back(sampled->token);
+    --sequence.num_pending;
     event.token = sampled->token;
     event.first_token = sequence.num_output() == 1;
     if (sampled->stop) event.finish = FinishReason::kStop;
   }
-  if (event.finish == FinishReason::kNone && !sequence.samples()) {
+  if (event.finish == FinishReason::kNone && sequence.num_tokens() == sequence.max_tokens) {
     event.finish = FinishReason::kLength;
   }
-  if (event.finish != FinishReason::kNone) end(sequence);
+  if (event.finish == FinishReason::kNone) return event;
+  if (is_in_flight(sequence)) {
+    sequence.state = SequenceState::kLeaving;
+  } else {
+    end(sequence);
+  }
   return event;
 }
 
@@ -141,6 +159,7 @@ CommitEvent Scheduler::take_in(Sequence& sequence, const SampledToken* sampled) 
 void Scheduler::hold_row(Sequence& sequence) {
   sequence.row = rows_.take();
   sequence.state = SequenceState::kRunning;
+  sequence.last_step = next_step_;
   sequence.tokens.reserve(static_cast<size_t>(sequence.max_tokens));
   sequence.table.reserve(pool_.blocks_for(sequence.max_tokens));
   if (options_.enable_prefix_caching) {
@@ -150,7 +169,7 @@ void Scheduler::hold_row(Sequence& sequence) {
       std::upper_bound(running_.begin(), running_.end(), &sequence,
                        [](const Sequence* a, const Sequence* b) { return runs_before(*a, *b); }),
       &sequence);
-  writer_.start(sequence);
+  step_->writer.start(sequence);
 }
 
 /// The sequence gives its row and blocks back, and those set aside for its other choices.
@@ -176,10 +195,10 @@ void Scheduler::end(Sequence& sequence) {
   if (--sequence.group->num_unended == 0) ended_.push_back(sequence.id.request);
 }
 
-/// Ends what was cancelled and drops all that ended from the running list.
-void Scheduler::end_cancelled() {
+/// Ends what leaves and is not in flight any more, and drops all that ended from the running list.
+void Scheduler::end_leaving() {
   for (Sequence* sequence : running_) {
-    if (sequence->state == SequenceState::kCancelled) end(*sequence);
+    if (sequence->state == SequenceState::kLeaving && !is_in_flight(*sequence)) end(*sequence);
   }
   std::erase_if(running_, [](const Sequence* s) { return s->state == SequenceState::kEnded; });
 }

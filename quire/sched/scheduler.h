@@ -55,7 +55,7 @@ struct SwapCounts {
   int64_t tier_evictions = 0;  // cached blocks that the swap space lost to others
 };
 
-/// A pure function of its events: no clock, no thread, no tensor. One step at a time:
+/// A pure function of its events: no clock, no thread, no tensor. Step by step:
 /// plan() -> the runner runs it -> commit().
 ///
 /// There is no prefill and no decode phase: in each step every running sequence's computed count
@@ -78,6 +78,14 @@ struct SwapCounts {
 /// instead of computing it too. The first sequence never waits, so the bound above still holds.
 /// Prompts to be scored are computed whole.
 ///
+/// Several plans may be in flight, so that the runner never waits for the scheduler. The next plan
+/// then runs a sequence whose last token is still being sampled with a placeholder for it. When a
+/// commit shows that the sequence has stopped, what later plans do for it is dropped; it keeps its
+/// row and blocks until they are committed, as a cancelled one does. A sequence in flight is not
+/// preempted either: who needs its blocks waits, with all behind it. So nothing that is planned
+/// delays the first sequence for longer than it is in flight, and the bound above is multiplied by
+/// the number of plans in flight.
+///
 /// With a swap space, a preempted sequence may keep its blocks there and go on where it was, and a
 /// cached block that is taken for something else moves there first, to come back on a hit. What the
 /// swap space has no room for is computed again or forgotten; no sequence waits for room in it, so
@@ -92,15 +100,15 @@ class Scheduler {
   /// Queues a request, or says why it could never run. Its id has never been used.
   std::optional<Error> add(Request request);
   /// Ends a request; unknown ids are ignored. Its waiting choices end at once, its running ones too
-  /// unless a step is in flight: those keep their blocks until it is committed, and what was
-  /// sampled for them is dropped. No event follows.
+  /// unless a step is in flight: those keep their blocks until all that are in flight now are
+  /// committed, and what was sampled for them is dropped. No event follows.
   void cancel(RequestId request);
 
-  /// The next step, or null: one is in flight, or there is nothing to run. It stays valid until the
-  /// next call of plan().
+  /// The next step, or null: as many as allowed are in flight, there is nothing to run, or not
+  /// before the next commit. It stays valid until the first call of plan() after its commit.
   const BatchPlan* plan();
-  /// Takes in what was sampled in the step in flight: one token for each kSample use, in their
-  /// order. The events, in that order too, stay valid until the next call of commit().
+  /// Takes in what was sampled in the earliest step in flight: one token for each kSample use, in
+  /// their order. The events, in that order too, stay valid until the next call of commit().
   std::span<const CommitEvent> commit(StepId step, std::span<const SampledToken> sampled);
 
   /// Before the first plan: the swap block's bytes are those of the tokens behind `parent`, as an
@@ -126,8 +134,10 @@ class Scheduler {
   /// state when no plan follows; the next plan then does not name them in `finished`.
   void take_finished_rows(std::vector<RowId>& out) { rows_.take_given_up(out); }
 
-  bool in_flight() const { return in_flight_; }
-  /// No request is left. (A cancelled one counts until its step is committed.)
+  bool in_flight() const { return num_in_flight_ > 0; }
+  int32_t num_in_flight() const { return num_in_flight_; }
+  /// No request is left. (A cancelled or stopped one counts until the plans that use it are
+  /// committed.)
   bool idle() const { return num_unended_ == 0; }
   /// Choices that hold a row, or have one reserved while their prompt is computed.
   int32_t num_running() const { return rows_.num_taken(); }
@@ -151,11 +161,33 @@ class Scheduler {
   std::optional<std::string> check_invariants() const;
 
  private:
-  /// What the step in flight will bring `sequence`.
+  /// What a step will bring `sequence`.
   struct Outcome {
     Sequence* sequence = nullptr;
     bool sampled = false;
   };
+  /// A sequence that a step computes, and the tokens that are then stored.
+  struct Computed {
+    Sequence* sequence = nullptr;
+    int32_t end = 0;
+  };
+  /// One that is in flight or being planned.
+  struct Step {
+    explicit Step(const SchedulerOptions& options);
+    PlanWriter writer;
+    kv::HashSet claimed;              // blocks that it computes, wholly or in part
+    std::vector<Computed> computing;  // in the order of its rows
+    std::vector<Outcome> outcomes;    // in the order of its samples
+    int32_t num_samples = 0;
+  };
+
+  Step& step_of(StepId step) { return steps_[static_cast<size_t>(step) % steps_.size()]; }
+  const Step& step_of(StepId step) const {
+    return steps_[static_cast<size_t>(step) % steps_.size()];
+  }
+  StepId oldest_step() const { return next_step_ - num_in_flight_; }
+  /// Whether a plan in flight, or the one being made, uses it.
+  bool is_in_flight(const Sequence& sequence) const { return sequence.last_step >= oldest_step(); }
 
   void begin_step();
   const BatchPlan* finish_step();
@@ -195,7 +227,7 @@ class Scheduler {
   bool next_is_pending(const Sequence& sequence) const;
   void claim(const Sequence& sequence, int32_t num_tokens);
   void adopt_cached(Sequence& sequence);
-  void publish_computed();
+  void publish_computed(const Step& step);
 
   // The swap space; in scheduler_swap.cc.
   void append_blocks(kv::BlockTable& table, int32_t n);
@@ -214,20 +246,18 @@ class Scheduler {
   void forget_computed(Sequence& sequence);
   CommitEvent take_in(Sequence& sequence, const SampledToken* sampled);
   void end(Sequence& sequence);
-  void end_cancelled();
+  void end_leaving();
   void forget_ended();
 
   Options options_;
   kv::BlockPool pool_;
   std::optional<kv::BlockPool> swap_pool_;  // the second tier of pool_
   RowPool rows_;
-  PlanWriter writer_;
+  std::vector<Step> steps_;  // a ring of max_plans_in_flight; a step's place is its id modulo that
+  Step* step_ = nullptr;     // being planned
   std::unordered_map<RequestId, std::unique_ptr<SequenceGroup>> groups_;
   std::deque<Sequence*> waiting_;
-  std::vector<Sequence*> running_;    // in the order of runs_before; holds kRunning and kCancelled
-  std::vector<Sequence*> computing_;  // those with tokens in the step in flight
-  kv::HashSet pending_;            // blocks that the step being planned computes, wholly or in part
-  std::vector<Outcome> outcomes_;  // of the step in flight, in the order of its samples
+  std::vector<Sequence*> running_;  // in the order of runs_before; holds kRunning and kLeaving
   std::vector<CommitEvent> events_;
   std::vector<RequestId> ended_;  // requests to forget
   StepBudget budget_;             // what is left of the step being planned
@@ -239,8 +269,8 @@ class Scheduler {
   int64_t next_arrival_ = 0;
   int64_t num_preemptions_ = 0;
   int32_t num_unended_ = 0;  // choices
-  int32_t num_samples_ = 0;  // of the step in flight
-  bool in_flight_ = false;
+  int32_t num_in_flight_ = 0;
+  bool waits_for_blocks_ = false;  // someone in the step being planned, for a sequence in flight
 };
 
 }  // namespace quire::sched

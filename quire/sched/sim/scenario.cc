@@ -57,6 +57,7 @@ SchedulerOptions random_options(Dice& dice) {
   options.enable_prefix_caching = dice.chance(70);
   options.hash_bits = dice.chance(15) ? dice.between(0, 6) : 64;
   if (dice.chance(60)) random_swap(dice, options);
+  options.max_plans_in_flight = dice.chance(50) ? 1 : dice.between(2, 4);
   options.policy = dice.chance(25) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs;
   if (!options.enable_chunked_prefill) options.max_num_batched_tokens += options.max_model_len;
   return options;
@@ -93,7 +94,7 @@ Scenario random_scenario(uint64_t seed) {
   int32_t num_requests = 0;
   for (int32_t i = 0; i < num_events; ++i) {
     const int32_t kind = dice.between(1, 100);
-    Event event;
+    Event event{.value = dice.between(0, 1)};
     if (kind <= arrivals) {
       event = {.kind = Event::Kind::kSubmit,
                .arrival = random_arrival(dice, scenario.options, num_requests++)};
@@ -114,14 +115,14 @@ std::string text_of(const SchedulerOptions& options) {
   return fmt::format(
       "options blocks {} block_tokens {} budget {} seqs {} context {} logits {} threshold {} "
       "chunked {} cache {} hash_bits {} priority {} swap {} preemption {} recompute_ns {} "
-      "swap_ns {}",
+      "swap_ns {} plans {}",
       options.num_blocks, options.block_tokens, options.max_num_batched_tokens,
       options.max_num_seqs, options.max_model_len, options.max_logits_rows,
       options.long_prefill_token_threshold, options.enable_chunked_prefill ? 1 : 0,
       options.enable_prefix_caching ? 1 : 0, options.hash_bits,
       options.policy == SchedulingPolicy::kPriority ? 1 : 0, options.num_swap_blocks,
       static_cast<int32_t>(options.preemption_mode), options.recompute_token_ns,
-      options.swap_block_ns);
+      options.swap_block_ns, options.max_plans_in_flight);
 }
 
 }  // namespace quire::sched::sim

@@ -60,16 +60,18 @@ class Player {
         restart();
         break;
       case Event::Kind::kHalfStep:
-        half_step();
+        half_step(event.value == 1);
         break;
     }
   }
 
-  /// Every step runs a token of the first, so there are no more steps than tokens.
+  /// Every step runs a token of the first, or waits for one that does: there are no more steps than
+  /// tokens, times the plans in flight.
   void drain() {
-    for (int64_t i = 0; i <= 2 * engine_.num_tokens() + 1; ++i) {
+    const int64_t num_plans = scenario_.options.max_plans_in_flight;
+    for (int64_t i = 0; i <= 2 * num_plans * engine_.num_tokens() + 2 * num_plans; ++i) {
       if (engine_.scheduler().idle() || engine_.violation()) break;
-      half_step();
+      half_step(i % 3 == 0);
     }
   }
 
@@ -82,23 +84,32 @@ class Player {
     totals_.flushed += engine_.restart();
   }
 
-  void half_step() {
+  void half_step(bool rather_land) {
     ++totals_.events;
-    if (engine_.scheduler().in_flight()) {
-      say("land");
-      return engine_.land();
-    }
+    const int32_t num_in_flight = engine_.scheduler().num_in_flight();
     if (engine_.scheduler().idle()) return;
+    const bool is_full = num_in_flight == scenario_.options.max_plans_in_flight;
+    if (is_full || (num_in_flight > 0 && rather_land)) return land();
     say("launch");
     const BatchPlan* plan = engine_.launch();
-    if (plan == nullptr) return;
-    for (const BlockOp& op : plan->block_ops) {
+    if (plan == nullptr && num_in_flight > 0) return land();
+    if (plan != nullptr) count(*plan);
+  }
+
+  void land() {
+    say("land");
+    engine_.land();
+  }
+
+  void count(const BatchPlan& plan) {
+    totals_.placeholders += std::count(plan.tokens.begin(), plan.tokens.end(), kPlaceholderToken);
+    for (const BlockOp& op : plan.block_ops) {
       totals_.copies += op.kind == BlockOp::Kind::kCopy ? 1 : 0;
     }
-    for (const RowStart& start : plan->started) {
+    for (const RowStart& start : plan.started) {
       if (start.sequence.choice > 0 && start.output.empty()) continue;
       const auto runs = [&](const PlanRow& row) { return row.row == start.row; };
-      if (std::none_of(plan->rows.begin(), plan->rows.end(), runs)) ++totals_.waits;
+      if (std::none_of(plan.rows.begin(), plan.rows.end(), runs)) ++totals_.waits;
     }
   }
 
@@ -129,7 +140,8 @@ class Player {
     if (scheduler.cache_counts().hits > scheduler.cache_counts().queries) {
       return "more was found in the cache than asked for";
     }
-    if (engine_.num_recomputed() == 0 && engine_.num_computed() > engine_.num_tokens()) {
+    if (engine_.num_recomputed() == 0 &&
+        engine_.num_computed() > engine_.num_tokens() + engine_.num_wasted()) {
       return "more tokens were computed than there are, and nobody lost any";
     }
     return std::nullopt;

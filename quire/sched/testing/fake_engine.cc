@@ -29,7 +29,8 @@ std::optional<Error> FakeEngine::submit(const Request& request) {
     num_tokens_ += static_cast<int64_t>(request.prompt.size() + added.alone.size());
   }
   for (int32_t choice = 0; choice < request.n; ++choice) {
-    choices_[{request.id, choice}].last_step = num_steps_ + live_tokens_;
+    choices_[{request.id, choice}].last_step =
+        num_steps_ + live_tokens_ * options_.max_plans_in_flight;
   }
   if (request.sampling.prompt_logprobs >= 0) scorings_[request.id] = {.request = request};
   after_event();
@@ -56,19 +57,29 @@ const BatchPlan* FakeEngine::launch() {
   if (plan != nullptr) {
     if (auto wrong = checker_.check(*plan, scheduler_->pool())) fail(*wrong);
     num_computed_ += static_cast<int64_t>(plan->tokens.size());
-    ++num_steps_;
+    num_steps_ += plan->rows.empty() ? 0 : 1;
     for (const RowStart& start : plan->started) count_start(start.sequence);
-    model_.launch(*plan);
-    plans_.push_back(plan);
+    push(*plan);
   }
   after_event();
   return plan;
 }
 
+void FakeEngine::push(const BatchPlan& plan) {
+  model_.launch(plan);
+  for (const RowStart& start : plan.started) row_holders_[start.row] = start.sequence;
+  InFlight& pushed = in_flight_.emplace_back(InFlight{.plan = &plan, .sequences = {}});
+  for (const PlanRow& row : plan.rows) pushed.sequences.push_back(row_holders_[row.row]);
+}
+
 /// The model runs only now, so that blocks freed too early after launch() are poisoned by then.
 void FakeEngine::land() {
-  const BatchPlan& plan = *plans_.front();
-  plans_.pop_front();
+  const InFlight landing = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  const BatchPlan& plan = *landing.plan;
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    if (!choices_[landing.sequences[i]].live()) num_wasted_ += plan.rows[i].num_tokens;
+  }
   std::vector<FakeModel::PromptLogprob> reports;
   const std::vector<SampledToken> sampled = model_.finish(reports);
   if (model_.violation()) fail(*model_.violation());
@@ -83,8 +94,7 @@ int64_t FakeEngine::restart() {
   if (const BatchPlan* plan = scheduler_->plan_flush()) {
     if (auto wrong = checker_.check_flush(*plan, scheduler_->pool())) fail(*wrong);
     num_written = static_cast<int64_t>(plan->block_ops.size());
-    model_.launch(*plan);
-    plans_.push_back(plan);
+    push(*plan);
     after_event();
     land();
   }
@@ -146,7 +156,7 @@ void FakeEngine::count_start(SequenceId sequence) {
 }
 
 /// Under first-come a choice ends within as many steps as there were tokens to compute for it and
-/// all before it when it came.
+/// all before it when it came; with several plans in flight, that many times as many.
 void FakeEngine::check_bound(const Choice& choice, const std::string& name) {
   if (choice.live()) return;
   forget_tokens(choice);
@@ -184,7 +194,7 @@ void FakeEngine::after_event() {
 
 /// Blocks that a plan in flight reads are held until it is committed.
 void FakeEngine::check_plans_in_flight() {
-  for (const BatchPlan* plan : plans_) {
+  for (const auto& [plan, sequences] : in_flight_) {
     for (const int32_t block : plan->groups[0].block_table) {
       if (block == kv::kNoBlock || scheduler_->pool().ref_count(block) > 0) continue;
       fail(fmt::format("block {} is free while step {} uses it", block, plan->step));

@@ -92,13 +92,22 @@ void FakeModel::move_blocks(const BatchPlan& plan) {
 }
 
 void FakeModel::store_tokens(const BatchPlan& plan) {
-  for (size_t t = 0; t < plan.tokens.size(); ++t) {
-    const int32_t slot = plan.groups[0].slots[t];
-    // A block is written from its first slot on: what it held before is gone.
-    if (slot % options_.block_tokens == 0) clear({slot / options_.block_tokens, false});
-    slots_[static_cast<size_t>(slot)] = {
-        .position = plan.positions[t], .token = plan.tokens[t], .hidden = 0};
+  for (const PlanRow& row : plan.rows) {
+    const auto begin = static_cast<size_t>(row.query_start);
+    for (size_t t = begin; t < begin + static_cast<size_t>(row.num_tokens); ++t) {
+      const int32_t slot = plan.groups[0].slots[t];
+      // A block is written from its first slot on: what it held before is gone.
+      if (slot % options_.block_tokens == 0) clear({slot / options_.block_tokens, false});
+      slots_[static_cast<size_t>(slot)] = {
+          .position = plan.positions[t], .token = input(plan.tokens[t], row.row), .hidden = 0};
+    }
   }
+}
+
+/// The token itself or, for a placeholder, the one that the row sampled last.
+int32_t FakeModel::input(int32_t token, RowId row) const {
+  if (token != kPlaceholderToken) return token;
+  return rows_[static_cast<size_t>(row)].tokens.back();
 }
 
 const FakeModel::Slot& FakeModel::read(const Row& row, std::span<const int32_t> table,

@@ -95,6 +95,7 @@ class FakeModel {
   std::vector<Slot>::iterator first_slot(bool swapped, kv::BlockId block);
   void move_blocks(const BatchPlan& plan);
   void store_tokens(const BatchPlan& plan);
+  int32_t input(int32_t token, RowId row) const;
   std::vector<SampledToken> use_logits(const BatchPlan& plan,
                                        std::vector<PromptLogprob>& prompt_logprobs);
   void run_row(const BatchPlan& plan, size_t row_index);

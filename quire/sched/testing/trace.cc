@@ -100,6 +100,7 @@ Wrong Interpreter::set_options(const Words& words) {
       {"threshold", &options_.long_prefill_token_threshold},
       {"hash_bits", &options_.hash_bits},
       {"swap", &options_.num_swap_blocks},
+      {"plans", &options_.max_plans_in_flight},
   };
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const auto value = number(words[i + 1]);
@@ -165,7 +166,10 @@ Wrong Interpreter::submit(const Words& words) {
 
 Wrong Interpreter::launch() {
   const BatchPlan* plan = engine().launch();
-  if (plan == nullptr) return "nothing to run";
+  if (plan == nullptr) {
+    if (engine().scheduler().in_flight()) return std::nullopt;
+    return "nothing to run";
+  }
   last_.clear();
   for (const RowId row : plan->finished) {
     const SequenceId id = row_holders_.at(row);
