@@ -191,6 +191,7 @@ class Scheduler {
 
   void begin_step();
   const BatchPlan* finish_step();
+  const Sequence* first_in_order() const;
   void run_running();
   void admit_waiting();
   bool may_admit(const Sequence& sequence, int32_t blocks_in_use) const;
@@ -224,7 +225,7 @@ class Scheduler {
   void publish_in(kv::BlockPool& pool, kv::BlockId block, const Sequence& sequence,
                   int32_t index) const;
   FoundBlock find_cached(const Sequence& sequence, int32_t index) const;
-  bool next_is_pending(const Sequence& sequence) const;
+  bool waits_for_next(const Sequence& sequence) const;
   void claim(const Sequence& sequence, int32_t num_tokens);
   void adopt_cached(Sequence& sequence);
   void publish_computed(const Step& step);
@@ -257,7 +258,8 @@ class Scheduler {
   Step* step_ = nullptr;     // being planned
   std::unordered_map<RequestId, std::unique_ptr<SequenceGroup>> groups_;
   std::deque<Sequence*> waiting_;
-  std::vector<Sequence*> running_;  // in the order of runs_before; holds kRunning and kLeaving
+  const Sequence* first_ = nullptr;  // when the step being planned was begun
+  std::vector<Sequence*> running_;   // in the order of runs_before; holds kRunning and kLeaving
   std::vector<CommitEvent> events_;
   std::vector<RequestId> ended_;  // requests to forget
   StepBudget budget_;             // what is left of the step being planned

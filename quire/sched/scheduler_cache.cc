@@ -105,8 +105,9 @@ void Scheduler::adopt_cached(Sequence& sequence) {
 }
 
 /// Whether another sequence, in a step in flight or earlier in this one, computes the block that
-/// this one needs next.
-bool Scheduler::next_is_pending(const Sequence& sequence) const {
+/// this one needs next, and which it waits for unless it is the first of all.
+bool Scheduler::waits_for_next(const Sequence& sequence) const {
+  if (&sequence == first_) return false;
   if (sequence.num_computed % pool_.block_tokens() != 0) return false;
   const int32_t index = sequence.num_computed / pool_.block_tokens();
   if (index >= shareable_blocks(sequence) || !may_share(sequence)) return false;

@@ -28,6 +28,17 @@ void Scheduler::begin_step() {
   step_->num_samples = 0;
   step_->writer.begin(next_step_);
   waits_for_blocks_ = false;
+  first_ = first_in_order();
+}
+
+/// The sequence that goes before all others, whether it runs or waits, or null.
+const Sequence* Scheduler::first_in_order() const {
+  const auto runs = [](const Sequence* s) { return s->state == SequenceState::kRunning; };
+  const auto found = std::find_if(running_.begin(), running_.end(), runs);
+  const Sequence* running = found == running_.end() ? nullptr : *found;
+  const Sequence* waiting = waiting_.empty() ? nullptr : waiting_.front();
+  if (running == nullptr || waiting == nullptr) return running == nullptr ? waiting : running;
+  return runs_before(*running, *waiting) ? running : waiting;
 }
 
 const BatchPlan* Scheduler::finish_step() {
@@ -45,7 +56,7 @@ void Scheduler::run_running() {
     Sequence& sequence = *running_[i];
     if (sequence.state != SequenceState::kRunning) continue;
     adopt_cached(sequence);
-    if (next_is_pending(sequence)) continue;
+    if (waits_for_next(sequence)) continue;
     const int32_t num_tokens = chunk_tokens(sequence, budget_, options_);
     if (num_tokens == 0) continue;
     if (!make_room(sequence, num_tokens)) return;
@@ -60,12 +71,12 @@ void Scheduler::admit_waiting() {
     // What it will share counts as computed, to see what is left to run.
     const int32_t num_computed = sequence.num_computed;
     sequence.num_computed = std::max(num_computed, num_found * pool_.block_tokens());
-    const bool can_run = next_is_pending(sequence) || chunk_tokens(sequence, budget_, options_) > 0;
+    const bool can_run = waits_for_next(sequence) || chunk_tokens(sequence, budget_, options_) > 0;
     sequence.num_computed = num_computed;
     if (!can_run || !may_admit(sequence, num_in_use)) return;
     waiting_.pop_front();
     admit(sequence);
-    if (next_is_pending(sequence)) continue;
+    if (waits_for_next(sequence)) continue;
     const int32_t num_tokens = chunk_tokens(sequence, budget_, options_);
     if (num_tokens == 0) continue;
     QUIRE_CHECK(make_room(sequence, num_tokens));

@@ -25,12 +25,13 @@ std::optional<Error> FakeEngine::submit(const Request& request) {
     Choice& added = choices_[{request.id, choice}];
     added.alone = output_alone(request, choice, limit);
     added.num_prompt = static_cast<int64_t>(request.prompt.size());
+    ++num_live_;
     live_tokens_ += static_cast<int64_t>(request.prompt.size() + added.alone.size());
     num_tokens_ += static_cast<int64_t>(request.prompt.size() + added.alone.size());
   }
   for (int32_t choice = 0; choice < request.n; ++choice) {
     choices_[{request.id, choice}].last_step =
-        num_steps_ + live_tokens_ * options_.max_plans_in_flight;
+        num_steps_ + live_tokens_ + num_live_ * (options_.max_plans_in_flight - 1);
   }
   if (request.sampling.prompt_logprobs >= 0) scorings_[request.id] = {.request = request};
   after_event();
@@ -156,7 +157,7 @@ void FakeEngine::count_start(SequenceId sequence) {
 }
 
 /// Under first-come a choice ends within as many steps as there were tokens to compute for it and
-/// all before it when it came; with several plans in flight, that many times as many.
+/// all before it when it came, and for each of them as many more as other plans may be in flight.
 void FakeEngine::check_bound(const Choice& choice, const std::string& name) {
   if (choice.live()) return;
   forget_tokens(choice);
@@ -166,6 +167,7 @@ void FakeEngine::check_bound(const Choice& choice, const std::string& name) {
 }
 
 void FakeEngine::forget_tokens(const Choice& choice) {
+  --num_live_;
   live_tokens_ -= choice.num_prompt + static_cast<int64_t>(choice.alone.size());
 }
 

@@ -97,6 +97,7 @@ class FakeEngine {
   int64_t num_computed_ = 0;
   int64_t num_wasted_ = 0;
   int64_t num_steps_ = 0;    // that ran something
+  int64_t num_live_ = 0;     // choices that have not ended
   int64_t live_tokens_ = 0;  // prompt and output tokens of the choices that have not ended
   int64_t past_recomputed_ = 0;
   std::optional<std::string> violation_;
