@@ -19,6 +19,9 @@ using RowId = int32_t;
 /// for it. That plan is still in flight, so the runner fills the token in.
 inline constexpr int32_t kPlaceholderToken = -1;
 
+/// Guesses at a sequence's next tokens that one step tries at most.
+inline constexpr int32_t kMaxDraftTokens = 4;
+
 /// One of a request's n choices.
 struct SequenceId {
   RequestId request = 0;
@@ -46,6 +49,7 @@ struct PlanRow {
   int32_t query_start = 0;  // index into tokens
   int32_t num_tokens = 0;
   int32_t context_len = 0;  // tokens in the KV once this step's are stored
+  int32_t num_draft = 0;    // the last ones of the tokens are guesses; each has its own sample
 };
 
 /// What is to be read from one row of logits.

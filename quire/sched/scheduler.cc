@@ -37,7 +37,7 @@ Scheduler::Scheduler(const Options& options)
   steps_.reserve(static_cast<size_t>(options.max_plans_in_flight));
   for (int32_t i = 0; i < options.max_plans_in_flight; ++i) steps_.emplace_back(options);
   running_.reserve(rows);
-  events_.reserve(rows);
+  events_.reserve(rows * (1 + kMaxDraftTokens));
   ended_.reserve(rows);
   found_.reserve(
       static_cast<size_t>(std::min(pool_.blocks_for(options.max_model_len), options.num_blocks)));
@@ -122,37 +122,65 @@ std::span<const CommitEvent> Scheduler::commit(StepId step, std::span<const Samp
   publish_computed(done);
   size_t next = 0;
   for (const Outcome& outcome : done.outcomes) {
-    const SampledToken* token = outcome.sampled ? &sampled[next++] : nullptr;
+    const auto tokens = sampled.subspan(next, static_cast<size_t>(outcome.num_samples));
+    next += tokens.size();
     if (outcome.sequence->state == SequenceState::kLeaving) continue;
-    events_.push_back(take_in(*outcome.sequence, token));
+    take_in(*outcome.sequence, tokens);
   }
   end_leaving();
   forget_ended();
   return events_;
 }
 
-CommitEvent Scheduler::take_in(Sequence& sequence, const SampledToken* sampled) {
+void Scheduler::set_drafts(SequenceId id, std::span<const int32_t> tokens) {
+  const auto found = groups_.find(id.request);
+  if (found == groups_.end() || id.choice < 0 || id.choice >= found->second->n()) return;
+  Sequence& sequence = found->second->choices[static_cast<size_t>(id.choice)];
+  const bool is_known = sequence.num_pending == 0 && sequence.num_output() > 0;
+  if (sequence.state != SequenceState::kRunning || !is_known) return;
+  sequence.num_drafts = std::min(static_cast<int32_t>(tokens.size()), kMaxDraftTokens);
+  std::copy_n(tokens.begin(), sequence.num_drafts, sequence.drafts.begin());
+}
+
+/// Takes in what a step sampled for the sequence: the first token, and each further one as long as
+/// the draft that it was sampled behind is the token sampled before it. Without samples, a prompt
+/// is complete from which none are wanted.
+void Scheduler::take_in(Sequence& sequence, std::span<const SampledToken> sampled) {
   CommitEvent event{.sequence = sequence.id};
   if (sequence.id.choice == 0 && sequence.num_output() == 0) {
     event.num_cached = sequence.num_cached;
   }
-  if (sampled != nullptr) {
-    sequence.tokens.push_back(sampled->token);
-    --sequence.num_pending;
-    event.token = sampled->token;
-    event.first_token = sequence.num_output() == 1;
-    if (sampled->stop) event.finish = FinishReason::kStop;
+  sequence.num_pending -= static_cast<int32_t>(sampled.size());
+  for (size_t i = 0; i < std::max(sampled.size(), size_t{1}); ++i) {
+    if (i > 0 && sequence.drafts[i - 1] != event.token) break;
+    if (!sampled.empty()) {
+      sequence.tokens.push_back(sampled[i].token);
+      event.token = sampled[i].token;
+      event.first_token = sequence.num_output() == 1;
+      if (sampled[i].stop) event.finish = FinishReason::kStop;
+    }
+    if (event.finish == FinishReason::kNone && sequence.num_tokens() == sequence.max_tokens) {
+      event.finish = FinishReason::kLength;
+    }
+    events_.push_back(event);
+    if (event.finish != FinishReason::kNone) break;
   }
-  if (event.finish == FinishReason::kNone && sequence.num_tokens() == sequence.max_tokens) {
-    event.finish = FinishReason::kLength;
-  }
-  if (event.finish == FinishReason::kNone) return event;
+  if (sequence.num_draft_in_flight > 0) drop_rejected(sequence);
+  if (!sampled.empty()) sequence.num_drafts = 0;
+  if (event.finish == FinishReason::kNone) return;
   if (is_in_flight(sequence)) {
     sequence.state = SequenceState::kLeaving;
   } else {
     end(sequence);
   }
-  return event;
+}
+
+/// Of the drafts that were tried, what is no token of the sequence is not stored either.
+void Scheduler::drop_rejected(Sequence& sequence) {
+  sequence.num_draft_in_flight = 0;
+  sequence.num_computed = sequence.num_tokens() - 1;
+  sequence.table.truncate(pool_.blocks_for(sequence.num_computed));
+  publish_full(sequence, sequence.num_computed);
 }
 
 /// The sequence begins to hold a row that was reserved for it.
@@ -175,6 +203,7 @@ void Scheduler::hold_row(Sequence& sequence) {
 /// The sequence gives its row and blocks back, and those set aside for its other choices.
 void Scheduler::let_go(Sequence& sequence) {
   sequence.table.clear();
+  sequence.num_drafts = 0;
   rows_.give_up(std::exchange(sequence.row, kNoRow));
   if (!sequence.group->forked) rows_.unreserve(sequence.group->n() - 1);
 }

@@ -82,9 +82,14 @@ struct SwapCounts {
 /// then runs a sequence whose last token is still being sampled with a placeholder for it. When a
 /// commit shows that the sequence has stopped, what later plans do for it is dropped; it keeps its
 /// row and blocks until they are committed, as a cancelled one does. A sequence in flight is not
-/// preempted either: who needs its blocks waits, with all behind it. So nothing that is planned
-/// delays the first sequence for longer than it is in flight, and the bound above is multiplied by
-/// the number of plans in flight.
+/// preempted either: who needs its blocks waits, with all behind it. The first never waits for what
+/// others have in flight, so the bound above grows, for each choice, only by the steps that may be
+/// in flight when it stops: one less than max_plans_in_flight. Steps without tokens do not count.
+///
+/// A sequence may try drafts, guesses at its next tokens, behind its last known one in one step;
+/// the step's own samples tell how many were right, the rest is forgotten. Tokens are what they are
+/// without drafts. With several plans in flight the bound is then multiplied by their number, since
+/// the first sequence waits for its drafts while others run.
 ///
 /// With a swap space, a preempted sequence may keep its blocks there and go on where it was, and a
 /// cached block that is taken for something else moves there first, to come back on a hit. What the
@@ -108,7 +113,9 @@ class Scheduler {
   /// before the next commit. It stays valid until the first call of plan() after its commit.
   const BatchPlan* plan();
   /// Takes in what was sampled in the earliest step in flight: one token for each kSample use, in
-  /// their order. The events, in that order too, stay valid until the next call of commit().
+  /// their order. Of a row with drafts, those sampled behind a wrong draft, or behind a stop, are
+  /// dropped. The events, one for each token taken in, in that order too, stay valid until the next
+  /// call of commit().
   std::span<const CommitEvent> commit(StepId step, std::span<const SampledToken> sampled);
 
   /// Before the first plan: the swap block's bytes are those of the tokens behind `parent`, as an
@@ -125,6 +132,11 @@ class Scheduler {
   /// lacks to it, the last used first, as far as its blocks last. It is committed without samples.
   /// Null if there is nothing to copy.
   const BatchPlan* plan_flush();
+
+  /// Guesses at the next tokens of a running sequence whose last token is known: its next step
+  /// tries as many of them as fit, kMaxDraftTokens at most. Ignored for others; they hold until the
+  /// sequence gets a token. While they are in flight the sequence is not planned again.
+  void set_drafts(SequenceId sequence, std::span<const int32_t> tokens);
 
   /// From the next step on, at most `tokens` tokens a step, within 1 and the option's value.
   /// Without chunked prefill nothing changes, since a prompt must fit.
@@ -164,7 +176,7 @@ class Scheduler {
   /// What a step will bring `sequence`.
   struct Outcome {
     Sequence* sequence = nullptr;
-    bool sampled = false;
+    int32_t num_samples = 0;  // 1, and one for each draft
   };
   /// A sequence that a step computes, and the tokens that are then stored.
   struct Computed {
@@ -199,7 +211,8 @@ class Scheduler {
   int32_t blocks_to_the_end(const Sequence& sequence) const;
   void queue(Sequence& sequence);
   void admit(Sequence& sequence);
-  void run(Sequence& sequence, int32_t num_tokens);
+  int32_t draft_tokens(const Sequence& sequence, int32_t num_tokens) const;
+  void run(Sequence& sequence, int32_t num_tokens, int32_t num_draft);
   void fork_choices(Sequence& first);
   bool make_room(Sequence& sequence, int32_t num_tokens);
   int32_t blocks_needed(const Sequence& sequence, int32_t num_tokens) const;
@@ -229,6 +242,7 @@ class Scheduler {
   void claim(const Sequence& sequence, int32_t num_tokens);
   void adopt_cached(Sequence& sequence);
   void publish_computed(const Step& step);
+  void publish_full(Sequence& sequence, int32_t num_stored);
 
   // The swap space; in scheduler_swap.cc.
   void append_blocks(kv::BlockTable& table, int32_t n);
@@ -245,7 +259,8 @@ class Scheduler {
   void hold_row(Sequence& sequence);
   void let_go(Sequence& sequence);
   void forget_computed(Sequence& sequence);
-  CommitEvent take_in(Sequence& sequence, const SampledToken* sampled);
+  void take_in(Sequence& sequence, std::span<const SampledToken> sampled);
+  void drop_rejected(Sequence& sequence);
   void end(Sequence& sequence);
   void end_leaving();
   void forget_ended();

@@ -131,15 +131,18 @@ void Scheduler::claim(const Sequence& sequence, int32_t num_tokens) {
 
 /// The step has been run: the blocks that it filled can be shared from now on.
 void Scheduler::publish_computed(const Step& step) {
+  for (const auto& [sequence, end] : step.computing) publish_full(*sequence, end);
+}
+
+/// Publishes the blocks of the sequence's first `num_stored` tokens. Behind a stop there may be
+/// some that nobody knows.
+void Scheduler::publish_full(Sequence& sequence, int32_t num_stored) {
   if (!options_.enable_prefix_caching) return;
-  for (const auto& [sequence, end] : step.computing) {
-    // Behind a stop there are tokens that nobody knows.
-    const int32_t full = std::min(end, sequence->num_tokens()) / pool_.block_tokens();
-    if (sequence->num_published >= full) continue;
-    extend_hashes(*sequence, full);
-    for (int32_t& i = sequence->num_published; i < full; ++i) {
-      publish_in(pool_, sequence->table.block(i), *sequence, i);
-    }
+  const int32_t full = std::min(num_stored, sequence.num_tokens()) / pool_.block_tokens();
+  if (sequence.num_published >= full) return;
+  extend_hashes(sequence, full);
+  for (int32_t& i = sequence.num_published; i < full; ++i) {
+    publish_in(pool_, sequence.table.block(i), sequence, i);
   }
 }
 

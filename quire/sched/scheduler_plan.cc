@@ -43,7 +43,8 @@ const Sequence* Scheduler::first_in_order() const {
 
 const BatchPlan* Scheduler::finish_step() {
   for (const Outcome& outcome : step_->outcomes) {
-    if (outcome.sampled) ++outcome.sequence->num_pending;
+    outcome.sequence->num_pending += outcome.num_samples;
+    step_->num_samples += outcome.num_samples;
   }
   ++next_step_;
   ++num_in_flight_;
@@ -59,8 +60,9 @@ void Scheduler::run_running() {
     if (waits_for_next(sequence)) continue;
     const int32_t num_tokens = chunk_tokens(sequence, budget_, options_);
     if (num_tokens == 0) continue;
-    if (!make_room(sequence, num_tokens)) return;
-    run(sequence, num_tokens);
+    const int32_t num_draft = draft_tokens(sequence, num_tokens);
+    if (!make_room(sequence, num_tokens + num_draft)) return;
+    run(sequence, num_tokens, num_draft);
   }
 }
 
@@ -80,7 +82,7 @@ void Scheduler::admit_waiting() {
     const int32_t num_tokens = chunk_tokens(sequence, budget_, options_);
     if (num_tokens == 0) continue;
     QUIRE_CHECK(make_room(sequence, num_tokens));
-    run(sequence, num_tokens);
+    run(sequence, num_tokens, 0);
   }
 }
 
@@ -108,9 +110,9 @@ int32_t Scheduler::blocks_promised(bool to_the_end) const {
   for (const Sequence* sequence : running_) {
     if (sequence->state == SequenceState::kLeaving) continue;
     const int32_t num_rows = sequence->group->forked ? 1 : sequence->group->n();
-    blocks += to_the_end ? blocks_to_the_end(*sequence)
-                         : pool_.blocks_for(sequence->num_planned()) + num_rows;
-    blocks -= sequence->table.size();
+    const int32_t wanted = to_the_end ? blocks_to_the_end(*sequence)
+                                      : pool_.blocks_for(sequence->num_planned()) + num_rows;
+    blocks += std::max(wanted - sequence->table.size(), 0);
   }
   return blocks;
 }
@@ -181,12 +183,27 @@ void Scheduler::preempt(Sequence& victim) {
   ++num_preemptions_;
 }
 
-void Scheduler::run(Sequence& sequence, int32_t num_tokens) {
+/// How many of its drafts the sequence tries behind its next `num_tokens` tokens: as many as the
+/// budget, the blocks that are free and the tokens it still wants allow.
+int32_t Scheduler::draft_tokens(const Sequence& sequence, int32_t num_tokens) const {
+  if (sequence.num_drafts == 0 || sequence.num_pending > 0) return 0;
+  if (num_tokens != 1 || sequence.num_uncomputed() != 1) return 0;
+  const int32_t longest = options_.long_prefill_token_threshold;
+  int32_t n = std::min({sequence.num_drafts, budget_.tokens - 1, budget_.logits_rows - 1,
+                        sequence.max_tokens - sequence.num_tokens() - 1});
+  if (longest > 0) n = std::min(n, longest - 1);
+  while (n > 0 && blocks_needed(sequence, 1 + n) > pool_.num_free()) --n;
+  return std::max(n, 0);
+}
+
+/// Plans the sequence's next `num_tokens` tokens and behind them `num_draft` drafts.
+void Scheduler::run(Sequence& sequence, int32_t num_tokens, int32_t num_draft) {
   SequenceGroup& group = *sequence.group;
   const PromptLogprobs due = prompt_logprobs_due(sequence, num_tokens);
-  budget_.tokens -= num_tokens;
-  budget_.logits_rows -= chunk_logits_rows(sequence, num_tokens);
-  step_->writer.run(sequence, num_tokens);
+  const bool samples = sequence.samples() && num_tokens == sequence.num_uncomputed();
+  budget_.tokens -= num_tokens + num_draft;
+  budget_.logits_rows -= chunk_logits_rows(sequence, num_tokens) + num_draft;
+  step_->writer.run(sequence, num_tokens, num_draft);
   step_->computing.push_back({&sequence, sequence.num_computed + num_tokens});
   sequence.last_step = next_step_;
   claim(sequence, num_tokens);
@@ -197,15 +214,14 @@ void Scheduler::run(Sequence& sequence, int32_t num_tokens) {
   sequence.num_computed += num_tokens;
   if (sequence.num_uncomputed() > 0) return;
 
-  const bool samples = sequence.samples();
+  sequence.num_computed += num_draft;
+  sequence.num_draft_in_flight = num_draft;
   std::vector<Outcome>& outcomes = step_->outcomes;
   const size_t before = outcomes.size();
-  outcomes.push_back({&sequence, samples});
+  outcomes.push_back({&sequence, samples ? 1 + num_draft : 0});
   if (!group.forked) fork_choices(sequence);
-  if (!samples) return;
   for (size_t i = before; i < outcomes.size(); ++i) {
-    step_->writer.sample(*outcomes[i].sequence);
-    ++step_->num_samples;
+    step_->writer.sample(*outcomes[i].sequence, outcomes[i].num_samples);
   }
 }
 
@@ -223,7 +239,7 @@ void Scheduler::fork_choices(Sequence& first) {
     choice.num_published = first.num_computed / pool_.block_tokens();  // choice 0 does it
     choice.table = first.table.fork();
     hold_row(choice);
-    step_->outcomes.push_back({&choice, first.samples()});
+    step_->outcomes.push_back({&choice, first.samples() ? 1 : 0});
   }
 }
 

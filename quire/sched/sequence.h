@@ -2,6 +2,7 @@
 // and where.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -37,8 +38,12 @@ struct Sequence {
   kv::BlockTable table;    // blocks for exactly num_computed tokens
   kv::BlockTable swapped;  // while it waits, swapped out: those of the swap space instead
   RowId row = kNoRow;
-  int32_t num_pending = 0;  // tokens behind the known ones that plans in flight sample
+  int32_t num_pending = 0;  // tokens behind the known ones that plans in flight sample, at most
   StepId last_step = -1;    // the last plan that uses its row and blocks
+  /// Guesses at its next tokens, for its next step; num_draft_in_flight of them are being tried.
+  std::array<int32_t, kMaxDraftTokens> drafts = {};
+  int32_t num_drafts = 0;
+  int32_t num_draft_in_flight = 0;
   /// The names of its full blocks in the prefix cache, as far as they were asked for.
   std::vector<kv::BlockHash> hashes;
   int32_t num_published = 0;    // leading blocks of the table that are, or need not be, published
@@ -49,8 +54,10 @@ struct Sequence {
   int32_t num_output() const { return num_tokens() - num_prompt; }
   /// Those known and those being sampled.
   int32_t num_planned() const { return num_tokens() + num_pending; }
-  /// Tokens that can be run. The last one of all that are sampled is never an input.
+  /// Tokens that can be run, without drafts. The last one of all that are sampled is never an
+  /// input, and while drafts are tried nobody knows which is the next.
   int32_t num_uncomputed() const {
+    if (num_draft_in_flight > 0) return 0;
     const bool is_last_pending = num_pending > 0 && num_planned() == max_tokens;
     return num_planned() - num_computed - (is_last_pending ? 1 : 0);
   }

@@ -22,15 +22,17 @@ struct Event {
 
 struct Scenario {
   SchedulerOptions options = {};
+  int32_t num_drafts = 0;  // offered for each token
   std::vector<Event> events = {};
 };
 
 /// Pools of 7 to 512 blocks of 1 to 128 tokens, budgets of 1 to 4096 tokens, prefix cache on and
 /// off (also with colliding hashes), no swap space or one of 1 to 300 blocks, all ways of
-/// preemption, 1 to 4 plans in flight, both policies; requests whose prompts begin alike.
+/// preemption, 1 to 4 plans in flight, 0 to 4 drafts a row, both policies; requests whose prompts
+/// begin alike.
 Scenario random_scenario(uint64_t seed);
 
 /// The options as the first statement of a trace.
-std::string text_of(const SchedulerOptions& options);
+std::string text_of(const Scenario& scenario);
 
 }  // namespace quire::sched::sim

@@ -16,7 +16,8 @@ class Player {
  public:
   Player(const Scenario& scenario, Totals& totals, std::string* trace)
       : scenario_(scenario), totals_(totals), trace_(trace), engine_(scenario.options) {
-    say(text_of(scenario.options));
+    engine_.set_num_drafts(scenario.num_drafts);
+    say(text_of(scenario));
   }
 
   std::optional<std::string> play() {
@@ -117,6 +118,10 @@ class Player {
     const Scheduler& scheduler = engine_.scheduler();
     totals_.tokens += engine_.num_computed() - num_counted_;
     num_counted_ = engine_.num_computed();
+    totals_.accepted_drafts += engine_.num_accepted_drafts() - num_counted_accepted_;
+    num_counted_accepted_ = engine_.num_accepted_drafts();
+    totals_.rejected_drafts += engine_.num_rejected_drafts() - num_counted_rejected_;
+    num_counted_rejected_ = engine_.num_rejected_drafts();
     const SwapCounts swapped = scheduler.swap_counts();
     totals_.swapped_out += swapped.blocks_out;
     totals_.swapped_in += swapped.blocks_in;
@@ -152,7 +157,10 @@ class Player {
   std::string* trace_;
   testing::FakeEngine engine_;
   std::set<int32_t> submitted_;
-  int64_t num_counted_ = 0;  // computed tokens that are in totals_
+  // What is in totals_ already: computed tokens, drafts.
+  int64_t num_counted_ = 0;
+  int64_t num_counted_accepted_ = 0;
+  int64_t num_counted_rejected_ = 0;
 };
 
 }  // namespace
@@ -166,7 +174,7 @@ Scenario shrink(Scenario scenario) {
   for (size_t length = scenario.events.size(); length > 0; length /= 2) {
     for (size_t first = 0; first < scenario.events.size();) {
       const size_t last = std::min(first + length, scenario.events.size());
-      Scenario shorter{.options = scenario.options};
+      Scenario shorter{.options = scenario.options, .num_drafts = scenario.num_drafts};
       shorter.events.assign(scenario.events.begin(),
                             scenario.events.begin() + static_cast<ptrdiff_t>(first));
       shorter.events.insert(shorter.events.end(),

@@ -21,7 +21,9 @@ struct Totals {
   int64_t waits = 0;  // rows that started in a step without a token in it
   int64_t cancelled_in_flight = 0;
   int64_t placeholders = 0;  // tokens planned before they were known
-  int64_t swapped_out = 0;   // blocks copied
+  int64_t accepted_drafts = 0;
+  int64_t rejected_drafts = 0;
+  int64_t swapped_out = 0;  // blocks copied
   int64_t swapped_in = 0;
   int64_t preemptions_swapped = 0;
   int64_t tier_hits = 0;  // tokens

@@ -46,6 +46,8 @@ class FakeEngine {
   int64_t restart();
 
   void set_token_budget(int32_t tokens);
+  /// From now on `count` drafts are offered for each token, about three in four of them right.
+  void set_num_drafts(int32_t count) { num_drafts_ = count; }
 
   const Scheduler& scheduler() const { return *scheduler_; }
   const std::map<SequenceId, Choice>& choices() const { return choices_; }
@@ -53,8 +55,11 @@ class FakeEngine {
   int64_t num_tokens() const { return num_tokens_; }
   /// Tokens run so far, repeated computations included.
   int64_t num_computed() const { return num_computed_; }
-  /// Those of them that were run for a sequence when it had ended, but that was not known yet.
+  /// Those of them that were run for nothing: wrong drafts, and tokens of a sequence that had
+  /// ended, but that was not known yet.
   int64_t num_wasted() const { return num_wasted_; }
+  int64_t num_accepted_drafts() const { return num_accepted_drafts_; }
+  int64_t num_rejected_drafts() const { return num_rejected_drafts_; }
   /// Sequences that lost what they had computed, since the first scheduler began.
   int64_t num_recomputed() const {
     return past_recomputed_ + scheduler_->swap_counts().preemptions_recomputed;
@@ -66,6 +71,7 @@ class FakeEngine {
   struct InFlight {
     const BatchPlan* plan = nullptr;
     std::vector<SequenceId> sequences;  // [rows]
+    std::vector<size_t> num_before;     // [rows] tokens of output when it was launched
   };
   struct Scoring {
     Request request;
@@ -75,6 +81,8 @@ class FakeEngine {
   void take_in(const CommitEvent& event);
   void take_in(const FakeModel::PromptLogprob& report);
   void push(const BatchPlan& plan);
+  void offer_drafts();
+  void count_drafts(const InFlight& landed);
   void count_start(SequenceId sequence);
   void check_bound(const Choice& choice, const std::string& name);
   void check_plans_in_flight();
@@ -96,6 +104,9 @@ class FakeEngine {
   int64_t num_tokens_ = 0;
   int64_t num_computed_ = 0;
   int64_t num_wasted_ = 0;
+  int64_t num_accepted_drafts_ = 0;
+  int64_t num_rejected_drafts_ = 0;
+  int32_t num_drafts_ = 0;
   int64_t num_steps_ = 0;    // that ran something
   int64_t num_live_ = 0;     // choices that have not ended
   int64_t live_tokens_ = 0;  // prompt and output tokens of the choices that have not ended

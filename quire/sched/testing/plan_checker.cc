@@ -40,6 +40,10 @@ PlanChecker::Wrong PlanChecker::check(const BatchPlan& plan, const kv::BlockPool
   for (const LogitsUse& use : plan.uses) {
     if (use.kind == LogitsUse::Kind::kSample) ++rows_[static_cast<size_t>(use.row)].num_pending;
   }
+  for (const PlanRow& row : plan.rows) {
+    const auto end = plan.tokens.begin() + row.query_start + row.num_tokens;
+    rows_[static_cast<size_t>(row.row)].drafts.assign(end - row.num_draft, end);
+  }
   return std::nullopt;
 }
 
@@ -123,15 +127,23 @@ PlanChecker::Wrong PlanChecker::check_row(const BatchPlan& plan, size_t index,
 /// Each token is the one known at its position, or a placeholder for the last one being sampled.
 PlanChecker::Wrong PlanChecker::check_tokens(const BatchPlan& plan, const PlanRow& planned,
                                              const Row& row) {
-  if (planned.context_len > row.num_planned()) return "a token that nobody makes";
+  const int32_t known_end = planned.context_len - planned.num_draft;
+  if (known_end > row.num_planned()) return "a token that nobody makes";
+  if (!row.drafts.empty()) return "a row runs again while its drafts are tried";
+  if (planned.num_draft > 0 && (row.num_pending > 0 || known_end != row.num_planned())) {
+    return "drafts behind a token that is not the last";
+  }
   for (int32_t i = 0; i < planned.num_tokens; ++i) {
     const size_t t = static_cast<size_t>(planned.query_start) + static_cast<size_t>(i);
     const int32_t position = planned.context_len - planned.num_tokens + i;
     if (plan.positions[t] != position) return "positions are not consecutive";
     const bool is_known = position < static_cast<int32_t>(row.tokens.size());
     const int32_t token = is_known ? row.tokens[static_cast<size_t>(position)] : kPlaceholderToken;
-    if (plan.tokens[t] != token) return "a token is wrong";
-    if (!is_known && position + 1 != row.num_planned()) return "a placeholder for an older token";
+    if (position < known_end && plan.tokens[t] != token) return "a token is wrong";
+    if (position >= known_end && plan.tokens[t] < 0) return "no draft";
+    if (position < known_end && !is_known && position + 1 != row.num_planned()) {
+      return "a placeholder for an older token";
+    }
     int64_t& step = slot_steps_[static_cast<size_t>(plan.groups[0].slots[t])];
     if (step == plan.step) return fmt::format("slot {} is written twice", plan.groups[0].slots[t]);
     step = plan.step;
@@ -206,6 +218,7 @@ PlanChecker::Wrong PlanChecker::check_uses(const BatchPlan& plan) const {
     return "logits rows are not ascending";
   }
   std::vector<int32_t> num_uses(logits_rows.size());
+  std::vector<int32_t> num_samples(rows_.size());
   int32_t last_index = 0;
   for (const LogitsUse& use : plan.uses) {
     if (use.logits_index < last_index) return "uses are out of order";
@@ -220,7 +233,8 @@ PlanChecker::Wrong PlanChecker::check_uses(const BatchPlan& plan) const {
     if (!row.held) return fmt::format("row {} is sampled without being held", use.row);
     const auto position = static_cast<size_t>(use.position);
     if (use.kind == LogitsUse::Kind::kSample) {
-      if (use.position != row.num_planned()) return "a sample for another token than the next";
+      const int32_t earlier = num_samples[static_cast<size_t>(use.row)]++;
+      if (use.position != row.num_planned() + earlier) return "a sample for an unexpected token";
     } else if (position >= static_cast<size_t>(row.num_prompt) ||
                row.tokens[position] != use.target) {
       return "a prompt log-probability of another token";
@@ -266,16 +280,26 @@ PlanChecker::Wrong PlanChecker::check_all_due_are_sampled(const BatchPlan& plan)
   for (const PlanRow& planned : plan.rows) {
     const Row& row = rows_[static_cast<size_t>(planned.row)];
     const int32_t found = num_samples[static_cast<size_t>(planned.row)];
-    const bool complete = planned.context_len == row.num_planned();
+    const bool complete = planned.context_len == row.num_planned() + planned.num_draft;
     // A request with max_tokens 0 completes its prompt without a sample.
-    if (found > 1 || (found == 1 && !complete)) {
+    if (found > 1 + planned.num_draft || (found > 0 && !complete)) {
       return fmt::format("row {} is sampled {} times", planned.row, found);
     }
-    if (complete && found == 0 && row.num_planned() > row.num_prompt) {
-      return fmt::format("row {} is complete and not sampled", planned.row);
+    if (complete && found < 1 + planned.num_draft && row.num_planned() > row.num_prompt) {
+      return fmt::format("row {} is complete and sampled {} times", planned.row, found);
     }
   }
   return std::nullopt;
+}
+
+/// Whether the sample for `position` of a row that tries drafts is behind right ones only: the
+/// tokens known by now go on with it.
+bool PlanChecker::is_wanted(const Row& row, int32_t position) {
+  if (position != static_cast<int32_t>(row.tokens.size())) return false;
+  const int32_t num_accepted =
+      position - (row.num_computed - static_cast<int32_t>(row.drafts.size()));
+  return num_accepted == 0 ||
+         row.drafts[static_cast<size_t>(num_accepted) - 1] == row.tokens.back();
 }
 
 void PlanChecker::sampled(const BatchPlan& plan, std::span<const SampledToken> tokens) {
@@ -283,8 +307,15 @@ void PlanChecker::sampled(const BatchPlan& plan, std::span<const SampledToken> t
   for (const LogitsUse& use : plan.uses) {
     if (use.kind != LogitsUse::Kind::kSample) continue;
     Row& row = rows_[static_cast<size_t>(use.row)];
-    row.tokens.push_back(tokens[next++].token);
+    const int32_t token = tokens[next++].token;
     --row.num_pending;
+    if (row.drafts.empty() || is_wanted(row, use.position)) row.tokens.push_back(token);
+  }
+  for (const PlanRow& planned : plan.rows) {
+    Row& row = rows_[static_cast<size_t>(planned.row)];
+    if (planned.num_draft == 0) continue;
+    row.drafts.clear();
+    row.num_computed = static_cast<int32_t>(row.tokens.size()) - 1;
   }
 }
 

@@ -35,6 +35,7 @@ class PlanChecker {
     int32_t num_pending = 0;  // tokens behind those known, which plans in flight sample
     int32_t num_planned() const { return static_cast<int32_t>(tokens.size()) + num_pending; }
     int32_t num_computed = 0;
+    std::vector<int32_t> drafts = {};  // being tried in a plan in flight
     int32_t num_before = 0;  // computed when it last lost its row; kept if it was swapped out
   };
   using Wrong = std::optional<std::string>;
@@ -45,6 +46,7 @@ class PlanChecker {
   Wrong take_over(const BatchPlan& plan, size_t index, const kv::BlockPool& pool);
   Wrong check_tokens(const BatchPlan& plan, const PlanRow& planned, const Row& row);
   Wrong check_blocks(const BatchPlan& plan, size_t index, const kv::BlockPool& pool) const;
+  static bool is_wanted(const Row& row, int32_t position);
   Wrong check_uses(const BatchPlan& plan) const;
   Wrong check_block_ops(const BatchPlan& plan, const kv::BlockPool& pool);
   Wrong check_block_op(const BlockOp& op, const kv::BlockPool& pool) const;

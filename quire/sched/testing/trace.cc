@@ -69,6 +69,7 @@ class Interpreter {
 
   SchedulerOptions options_{
       .max_num_seqs = 4, .max_model_len = 4096, .max_logits_rows = 64, .num_blocks = 512};
+  int32_t num_drafts_ = 0;
   std::unique_ptr<FakeEngine> engine_;
   std::map<std::string, Request> requests_;
   std::map<RequestId, std::string> names_;
@@ -78,7 +79,10 @@ class Interpreter {
 };
 
 FakeEngine& Interpreter::engine() {
-  if (!engine_) engine_ = std::make_unique<FakeEngine>(options_);
+  if (!engine_) {
+    engine_ = std::make_unique<FakeEngine>(options_);
+    engine_->set_num_drafts(num_drafts_);
+  }
   return *engine_;
 }
 
@@ -113,6 +117,8 @@ Wrong Interpreter::set_options(const Words& words) {
       options_.recompute_token_ns = *value;
     } else if (value && words[i] == "swap_ns") {
       options_.swap_block_ns = *value;
+    } else if (value && words[i] == "drafts") {
+      num_drafts_ = *value;
     } else if (value && words[i] == "cache") {
       options_.enable_prefix_caching = *value != 0;
     } else if (value && words[i] == "priority") {
