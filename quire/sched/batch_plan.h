@@ -15,6 +15,13 @@ using RequestId = int64_t;
 /// sequence runs.
 using RowId = int32_t;
 
+/// As an input token: the one that the row samples in the last plan before this one that samples
+/// for it. That plan is still in flight, so the runner fills the token in.
+inline constexpr int32_t kPlaceholderToken = -1;
+
+/// Guesses at a sequence's next tokens that one step tries at most.
+inline constexpr int32_t kMaxDraftTokens = 4;
+
 /// One of a request's n choices.
 struct SequenceId {
   RequestId request = 0;
@@ -42,6 +49,7 @@ struct PlanRow {
   int32_t query_start = 0;  // index into tokens
   int32_t num_tokens = 0;
   int32_t context_len = 0;  // tokens in the KV once this step's are stored
+  int32_t num_draft = 0;    // the last ones of the tokens are guesses; each has its own sample
 };
 
 /// What is to be read from one row of logits.
@@ -74,13 +82,14 @@ struct BlockOp {
 };
 
 /// Crosses from control to data, and between ranks as it is. What a step does not use is empty; a
-/// plan to flush the cache has block operations only.
+/// plan to flush the cache has block operations only, and while others are in flight a plan may
+/// start rows and move blocks without running anything.
 struct BatchPlan {
   StepId step = 0;
   std::vector<RowStart> started;
   std::vector<RowId> finished;  // rows given up since the plan before; applied before `started`
   std::vector<PlanRow> rows;
-  std::vector<int32_t> tokens;     // [T]
+  std::vector<int32_t> tokens;     // [T] kPlaceholderToken where not known yet
   std::vector<int32_t> positions;  // [T]
   std::vector<GroupPlan> groups;
   std::vector<int32_t> logits_rows;  // [R] distinct indices into tokens, ascending

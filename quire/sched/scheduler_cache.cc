@@ -104,12 +104,17 @@ void Scheduler::adopt_cached(Sequence& sequence) {
   sequence.num_published = index;
 }
 
-/// Whether a sequence planned earlier in this step computes the block that this one needs next.
-bool Scheduler::next_is_pending(const Sequence& sequence) const {
+/// Whether another sequence, in a step in flight or earlier in this one, computes the block that
+/// this one needs next, and which it waits for unless it is the first of all.
+bool Scheduler::waits_for_next(const Sequence& sequence) const {
+  if (&sequence == first_) return false;
   if (sequence.num_computed % pool_.block_tokens() != 0) return false;
   const int32_t index = sequence.num_computed / pool_.block_tokens();
-  return index < shareable_blocks(sequence) && may_share(sequence) &&
-         pending_.contains(sequence.hashes[static_cast<size_t>(index)]);
+  if (index >= shareable_blocks(sequence) || !may_share(sequence)) return false;
+  for (StepId step = oldest_step(); step <= next_step_; ++step) {
+    if (step_of(step).claimed.contains(sequence.hashes[static_cast<size_t>(index)])) return true;
+  }
+  return false;
 }
 
 /// The step computes these tokens: others are to wait for the blocks that they lie in, as far as
@@ -119,19 +124,25 @@ void Scheduler::claim(const Sequence& sequence, int32_t num_tokens) {
   const int32_t first = sequence.num_computed / pool_.block_tokens();
   const int32_t last = std::min(pool_.blocks_for(sequence.num_computed + num_tokens),
                                 static_cast<int32_t>(sequence.hashes.size()));
-  for (int32_t i = first; i < last; ++i) pending_.insert(sequence.hashes[static_cast<size_t>(i)]);
+  for (int32_t i = first; i < last; ++i) {
+    step_->claimed.insert(sequence.hashes[static_cast<size_t>(i)]);
+  }
 }
 
 /// The step has been run: the blocks that it filled can be shared from now on.
-void Scheduler::publish_computed() {
+void Scheduler::publish_computed(const Step& step) {
+  for (const auto& [sequence, end] : step.computing) publish_full(*sequence, end);
+}
+
+/// Publishes the blocks of the sequence's first `num_stored` tokens. Behind a stop there may be
+/// some that nobody knows.
+void Scheduler::publish_full(Sequence& sequence, int32_t num_stored) {
   if (!options_.enable_prefix_caching) return;
-  for (Sequence* sequence : computing_) {
-    const int32_t full = sequence->num_computed / pool_.block_tokens();
-    if (sequence->num_published >= full) continue;
-    extend_hashes(*sequence, full);
-    for (int32_t& i = sequence->num_published; i < full; ++i) {
-      publish_in(pool_, sequence->table.block(i), *sequence, i);
-    }
+  const int32_t full = std::min(num_stored, sequence.num_tokens()) / pool_.block_tokens();
+  if (sequence.num_published >= full) return;
+  extend_hashes(sequence, full);
+  for (int32_t& i = sequence.num_published; i < full; ++i) {
+    publish_in(pool_, sequence.table.block(i), sequence, i);
   }
 }
 

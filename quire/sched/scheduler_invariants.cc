@@ -17,7 +17,7 @@ std::string name(const Sequence& sequence) {
 
 /// What is wrong with one sequence taken alone.
 std::optional<std::string> check(const Sequence& s, const kv::BlockPool& pool) {
-  const bool runs = s.state == SequenceState::kRunning || s.state == SequenceState::kCancelled;
+  const bool runs = s.state == SequenceState::kRunning || s.state == SequenceState::kLeaving;
   if (runs != (s.row != kNoRow)) return fmt::format("{}: row {}", name(s), s.row);
   const bool is_swapped = s.state == SequenceState::kWaiting && s.num_computed > 0;
   if (s.swapped.size() != (is_swapped ? pool.blocks_for(s.num_computed) : 0)) {
@@ -28,7 +28,8 @@ std::optional<std::string> check(const Sequence& s, const kv::BlockPool& pool) {
     return fmt::format("{}: {} blocks for {} computed tokens", name(s), s.table.size(),
                        s.num_computed);
   }
-  if (s.num_computed < 0 || s.num_computed > s.num_tokens() || s.num_tokens() > s.max_tokens) {
+  const bool is_ahead = s.num_computed > s.num_planned() || s.num_planned() > s.max_tokens;
+  if (s.num_computed < 0 || s.num_pending < 0 || (is_ahead && s.state != SequenceState::kLeaving)) {
     return fmt::format("{}: {} of {} tokens computed, {} at most", name(s), s.num_computed,
                        s.num_tokens(), s.max_tokens);
   }

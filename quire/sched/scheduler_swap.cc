@@ -21,7 +21,7 @@ void Scheduler::write_moves() {
 }
 
 void Scheduler::write_op(BlockOp::Kind kind, kv::BlockCopy copy) {
-  writer_.block_op(kind, copy);
+  step_->writer.block_op(kind, copy);
   if (kind == BlockOp::Kind::kSwapOut) ++swap_counts_.blocks_out;
   if (kind == BlockOp::Kind::kSwapIn) ++swap_counts_.blocks_in;
 }
@@ -145,11 +145,11 @@ void Scheduler::restore_cached(kv::BlockId swap_block, const kv::BlockHash& hash
 }
 
 const BatchPlan* Scheduler::plan_flush() {
-  if (!idle() || in_flight_ || !swap_pool_) return nullptr;
+  if (!idle() || in_flight() || !swap_pool_) return nullptr;
   begin_step();
   pool_.fill_tier();
   write_moves();
-  return writer_.empty() ? nullptr : finish_step();
+  return step_->writer.empty() ? nullptr : finish_step();
 }
 
 SwapCounts Scheduler::swap_counts() const {

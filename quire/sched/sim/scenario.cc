@@ -57,6 +57,7 @@ SchedulerOptions random_options(Dice& dice) {
   options.enable_prefix_caching = dice.chance(70);
   options.hash_bits = dice.chance(15) ? dice.between(0, 6) : 64;
   if (dice.chance(60)) random_swap(dice, options);
+  options.max_plans_in_flight = dice.chance(50) ? 1 : dice.between(2, 4);
   options.policy = dice.chance(25) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs;
   if (!options.enable_chunked_prefill) options.max_num_batched_tokens += options.max_model_len;
   return options;
@@ -85,6 +86,7 @@ testing::Arrival random_arrival(Dice& dice, const SchedulerOptions& options, int
 Scenario random_scenario(uint64_t seed) {
   Dice dice(seed);
   Scenario scenario{.options = random_options(dice)};
+  if (dice.chance(35)) scenario.num_drafts = dice.between(1, kMaxDraftTokens);
   const int32_t num_events = dice.between(50, 400);
   const int32_t arrivals = dice.between(5, 50);
   const int32_t cancels = dice.between(0, 8);
@@ -93,7 +95,7 @@ Scenario random_scenario(uint64_t seed) {
   int32_t num_requests = 0;
   for (int32_t i = 0; i < num_events; ++i) {
     const int32_t kind = dice.between(1, 100);
-    Event event;
+    Event event{.value = dice.between(0, 1)};
     if (kind <= arrivals) {
       event = {.kind = Event::Kind::kSubmit,
                .arrival = random_arrival(dice, scenario.options, num_requests++)};
@@ -110,18 +112,19 @@ Scenario random_scenario(uint64_t seed) {
   return scenario;
 }
 
-std::string text_of(const SchedulerOptions& options) {
+std::string text_of(const Scenario& scenario) {
+  const SchedulerOptions& options = scenario.options;
   return fmt::format(
       "options blocks {} block_tokens {} budget {} seqs {} context {} logits {} threshold {} "
       "chunked {} cache {} hash_bits {} priority {} swap {} preemption {} recompute_ns {} "
-      "swap_ns {}",
+      "swap_ns {} plans {} drafts {}",
       options.num_blocks, options.block_tokens, options.max_num_batched_tokens,
       options.max_num_seqs, options.max_model_len, options.max_logits_rows,
       options.long_prefill_token_threshold, options.enable_chunked_prefill ? 1 : 0,
       options.enable_prefix_caching ? 1 : 0, options.hash_bits,
       options.policy == SchedulingPolicy::kPriority ? 1 : 0, options.num_swap_blocks,
       static_cast<int32_t>(options.preemption_mode), options.recompute_token_ns,
-      options.swap_block_ns);
+      options.swap_block_ns, options.max_plans_in_flight, scenario.num_drafts);
 }
 
 }  // namespace quire::sched::sim

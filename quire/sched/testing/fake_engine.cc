@@ -25,11 +25,14 @@ std::optional<Error> FakeEngine::submit(const Request& request) {
     Choice& added = choices_[{request.id, choice}];
     added.alone = output_alone(request, choice, limit);
     added.num_prompt = static_cast<int64_t>(request.prompt.size());
+    ++num_live_;
     live_tokens_ += static_cast<int64_t>(request.prompt.size() + added.alone.size());
     num_tokens_ += static_cast<int64_t>(request.prompt.size() + added.alone.size());
   }
+  const int64_t num_others = options_.max_plans_in_flight - 1;
+  const int64_t waits = num_drafts_ > 0 ? live_tokens_ : num_live_;
   for (int32_t choice = 0; choice < request.n; ++choice) {
-    choices_[{request.id, choice}].last_step = num_steps_ + live_tokens_;
+    choices_[{request.id, choice}].last_step = num_steps_ + live_tokens_ + num_others * waits;
   }
   if (request.sampling.prompt_logprobs >= 0) scorings_[request.id] = {.request = request};
   after_event();
@@ -52,29 +55,72 @@ void FakeEngine::set_token_budget(int32_t tokens) {
 }
 
 const BatchPlan* FakeEngine::launch() {
+  offer_drafts();
   const BatchPlan* plan = scheduler_->plan();
   if (plan != nullptr) {
     if (auto wrong = checker_.check(*plan, scheduler_->pool())) fail(*wrong);
     num_computed_ += static_cast<int64_t>(plan->tokens.size());
-    ++num_steps_;
+    num_steps_ += plan->rows.empty() ? 0 : 1;
     for (const RowStart& start : plan->started) count_start(start.sequence);
-    model_.launch(*plan);
-    plans_.push_back(plan);
+    push(*plan);
   }
   after_event();
   return plan;
 }
 
+void FakeEngine::push(const BatchPlan& plan) {
+  model_.launch(plan);
+  for (const RowStart& start : plan.started) row_holders_[start.row] = start.sequence;
+  InFlight& pushed = in_flight_.emplace_back();
+  pushed.plan = &plan;
+  for (const PlanRow& row : plan.rows) {
+    const SequenceId sequence = row_holders_[row.row];
+    pushed.sequences.push_back(sequence);
+    pushed.num_before.push_back(choices_[sequence].output.size());
+  }
+}
+
+void FakeEngine::offer_drafts() {
+  if (num_drafts_ == 0) return;
+  for (const auto& [id, choice] : choices_) {
+    if (!choice.live() || choice.output.empty()) continue;
+    std::vector<int32_t> drafts;
+    for (size_t i = choice.output.size(); drafts.size() < static_cast<size_t>(num_drafts_); ++i) {
+      const bool is_right = (static_cast<size_t>(id.request) + i * 7 + i / 3) % 4 != 0;
+      const int32_t right = i < choice.alone.size() ? choice.alone[i] : 0;
+      drafts.push_back(is_right ? right : (right + 1) % kFakeVocab);
+    }
+    scheduler_->set_drafts(id, drafts);
+  }
+}
+
+void FakeEngine::count_drafts(const InFlight& landed) {
+  for (size_t i = 0; i < landed.plan->rows.size(); ++i) {
+    const auto num_draft = int64_t{landed.plan->rows[i].num_draft};
+    const Choice& choice = choices_[landed.sequences[i]];
+    if (num_draft == 0 || choice.cancelled) continue;
+    const auto taken = static_cast<int64_t>(choice.output.size() - landed.num_before[i]);
+    num_accepted_drafts_ += taken - 1;
+    num_rejected_drafts_ += num_draft - (taken - 1);
+    num_wasted_ += num_draft - (taken - 1);
+  }
+}
+
 /// The model runs only now, so that blocks freed too early after launch() are poisoned by then.
 void FakeEngine::land() {
-  const BatchPlan& plan = *plans_.front();
-  plans_.pop_front();
+  const InFlight landing = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  const BatchPlan& plan = *landing.plan;
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    if (!choices_[landing.sequences[i]].live()) num_wasted_ += plan.rows[i].num_tokens;
+  }
   std::vector<FakeModel::PromptLogprob> reports;
   const std::vector<SampledToken> sampled = model_.finish(reports);
   if (model_.violation()) fail(*model_.violation());
   checker_.sampled(plan, sampled);
   for (const auto& report : reports) take_in(report);
   for (const CommitEvent& event : scheduler_->commit(plan.step, sampled)) take_in(event);
+  count_drafts(landing);
   after_event();
 }
 
@@ -83,8 +129,7 @@ int64_t FakeEngine::restart() {
   if (const BatchPlan* plan = scheduler_->plan_flush()) {
     if (auto wrong = checker_.check_flush(*plan, scheduler_->pool())) fail(*wrong);
     num_written = static_cast<int64_t>(plan->block_ops.size());
-    model_.launch(*plan);
-    plans_.push_back(plan);
+    push(*plan);
     after_event();
     land();
   }
@@ -146,7 +191,8 @@ void FakeEngine::count_start(SequenceId sequence) {
 }
 
 /// Under first-come a choice ends within as many steps as there were tokens to compute for it and
-/// all before it when it came.
+/// all before it when it came, and for each of them as many more as other plans may be in flight;
+/// with drafts for each token.
 void FakeEngine::check_bound(const Choice& choice, const std::string& name) {
   if (choice.live()) return;
   forget_tokens(choice);
@@ -156,6 +202,7 @@ void FakeEngine::check_bound(const Choice& choice, const std::string& name) {
 }
 
 void FakeEngine::forget_tokens(const Choice& choice) {
+  --num_live_;
   live_tokens_ -= choice.num_prompt + static_cast<int64_t>(choice.alone.size());
 }
 
@@ -184,7 +231,8 @@ void FakeEngine::after_event() {
 
 /// Blocks that a plan in flight reads are held until it is committed.
 void FakeEngine::check_plans_in_flight() {
-  for (const BatchPlan* plan : plans_) {
+  for (const InFlight& launched : in_flight_) {
+    const BatchPlan* plan = launched.plan;
     for (const int32_t block : plan->groups[0].block_table) {
       if (block == kv::kNoBlock || scheduler_->pool().ref_count(block) > 0) continue;
       fail(fmt::format("block {} is free while step {} uses it", block, plan->step));

@@ -95,10 +95,13 @@ class FakeModel {
   std::vector<Slot>::iterator first_slot(bool swapped, kv::BlockId block);
   void move_blocks(const BatchPlan& plan);
   void store_tokens(const BatchPlan& plan);
+  int32_t input(int32_t token, RowId row) const;
+  void keep_accepted(const BatchPlan& plan, const std::vector<SampledToken>& sampled);
   std::vector<SampledToken> use_logits(const BatchPlan& plan,
                                        std::vector<PromptLogprob>& prompt_logprobs);
   void run_row(const BatchPlan& plan, size_t row_index);
-  const Slot& read(const Row& row, std::span<const int32_t> table, int32_t position);
+  const Slot& read(std::span<const int32_t> table, int32_t position, int32_t token);
+  int32_t token_at(const BatchPlan& plan, const PlanRow& row, int32_t position) const;
 
   Options options_;
   std::vector<Slot> slots_;

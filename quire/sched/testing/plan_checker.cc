@@ -36,7 +36,15 @@ PlanChecker::Wrong PlanChecker::check(const BatchPlan& plan, const kv::BlockPool
   for (size_t i = 0; i < plan.rows.size(); ++i) {
     if (auto wrong = check_row(plan, i, pool)) return wrong;
   }
-  return check_all_due_are_sampled(plan);
+  if (auto wrong = check_all_due_are_sampled(plan)) return wrong;
+  for (const LogitsUse& use : plan.uses) {
+    if (use.kind == LogitsUse::Kind::kSample) ++rows_[static_cast<size_t>(use.row)].num_pending;
+  }
+  for (const PlanRow& row : plan.rows) {
+    const auto end = plan.tokens.begin() + row.query_start + row.num_tokens;
+    rows_[static_cast<size_t>(row.row)].drafts.assign(end - row.num_draft, end);
+  }
+  return std::nullopt;
 }
 
 PlanChecker::Wrong PlanChecker::check_flush(const BatchPlan& plan, const kv::BlockPool& pool) {
@@ -53,7 +61,10 @@ PlanChecker::Wrong PlanChecker::check_flush(const BatchPlan& plan, const kv::Blo
 
 PlanChecker::Wrong PlanChecker::check_sizes(const BatchPlan& plan) const {
   const auto num_tokens = plan.tokens.size();
-  if (plan.rows.empty() || num_tokens == 0) return "an empty step";
+  // With others in flight, a step may only move blocks and start rows.
+  const bool may_be_empty = options_.max_plans_in_flight > 1;
+  if (plan.rows.empty() && plan.block_ops.empty() && plan.started.empty()) return "an empty step";
+  if (plan.rows.empty() && !may_be_empty) return "a step that runs nothing";
   if (num_tokens > static_cast<size_t>(options_.max_num_batched_tokens)) return "too many tokens";
   if (plan.logits_rows.size() > static_cast<size_t>(options_.max_logits_rows)) {
     return "too many logits rows";
@@ -65,10 +76,9 @@ PlanChecker::Wrong PlanChecker::check_sizes(const BatchPlan& plan) const {
   if (group.block_table.size() != plan.rows.size() * static_cast<size_t>(group.table_width)) {
     return "the block table is not [rows][table_width]";
   }
-  const PlanRow& last = plan.rows.back();
-  if (last.query_start + last.num_tokens != static_cast<int32_t>(num_tokens)) {
-    return "tokens behind the last row";
-  }
+  const int32_t end =
+      plan.rows.empty() ? 0 : plan.rows.back().query_start + plan.rows.back().num_tokens;
+  if (end != static_cast<int32_t>(num_tokens)) return "tokens behind the last row";
   return std::nullopt;
 }
 
@@ -109,19 +119,37 @@ PlanChecker::Wrong PlanChecker::check_row(const BatchPlan& plan, size_t index,
     return fmt::format("row {} runs from position {} with {} computed", planned.row, first,
                        row.num_computed);
   }
-  if (planned.context_len > static_cast<int32_t>(row.tokens.size())) return "a token not yet known";
+  if (auto wrong = check_tokens(plan, planned, row)) return wrong;
+  row.num_computed = planned.context_len;
+  return check_blocks(plan, index, pool);
+}
+
+/// Each token is the one known at its position, or a placeholder for the last one being sampled.
+PlanChecker::Wrong PlanChecker::check_tokens(const BatchPlan& plan, const PlanRow& planned,
+                                             const Row& row) {
+  const int32_t known_end = planned.context_len - planned.num_draft;
+  if (known_end > row.num_planned()) return "a token that nobody makes";
+  if (!row.drafts.empty()) return "a row runs again while its drafts are tried";
+  if (planned.num_draft > 0 && (row.num_pending > 0 || known_end != row.num_planned())) {
+    return "drafts behind a token that is not the last";
+  }
   for (int32_t i = 0; i < planned.num_tokens; ++i) {
     const size_t t = static_cast<size_t>(planned.query_start) + static_cast<size_t>(i);
-    const int32_t position = first + i;
+    const int32_t position = planned.context_len - planned.num_tokens + i;
     if (plan.positions[t] != position) return "positions are not consecutive";
-    if (plan.tokens[t] != row.tokens[static_cast<size_t>(position)]) return "a token is wrong";
+    const bool is_known = position < static_cast<int32_t>(row.tokens.size());
+    const int32_t token = is_known ? row.tokens[static_cast<size_t>(position)] : kPlaceholderToken;
+    if (position < known_end && plan.tokens[t] != token) return "a token is wrong";
+    if (position >= known_end && plan.tokens[t] < 0) return "no draft";
+    if (position < known_end && !is_known && position + 1 != row.num_planned()) {
+      return "a placeholder for an older token";
+    }
     int64_t& step = slot_steps_[static_cast<size_t>(plan.groups[0].slots[t])];
     if (step == plan.step) return fmt::format("slot {} is written twice", plan.groups[0].slots[t]);
     step = plan.step;
     swapped_in_[static_cast<size_t>(plan.groups[0].slots[t] / options_.block_tokens)] = false;
   }
-  row.num_computed = planned.context_len;
-  return check_blocks(plan, index, pool);
+  return std::nullopt;
 }
 
 /// A row may go on behind where it stood by whole blocks that are published or were swapped in, but
@@ -190,6 +218,7 @@ PlanChecker::Wrong PlanChecker::check_uses(const BatchPlan& plan) const {
     return "logits rows are not ascending";
   }
   std::vector<int32_t> num_uses(logits_rows.size());
+  std::vector<int32_t> num_samples(rows_.size());
   int32_t last_index = 0;
   for (const LogitsUse& use : plan.uses) {
     if (use.logits_index < last_index) return "uses are out of order";
@@ -204,7 +233,8 @@ PlanChecker::Wrong PlanChecker::check_uses(const BatchPlan& plan) const {
     if (!row.held) return fmt::format("row {} is sampled without being held", use.row);
     const auto position = static_cast<size_t>(use.position);
     if (use.kind == LogitsUse::Kind::kSample) {
-      if (position != row.tokens.size()) return "a sample for a token that is known";
+      const int32_t earlier = num_samples[static_cast<size_t>(use.row)]++;
+      if (use.position != row.num_planned() + earlier) return "a sample for an unexpected token";
     } else if (position >= static_cast<size_t>(row.num_prompt) ||
                row.tokens[position] != use.target) {
       return "a prompt log-probability of another token";
@@ -250,23 +280,42 @@ PlanChecker::Wrong PlanChecker::check_all_due_are_sampled(const BatchPlan& plan)
   for (const PlanRow& planned : plan.rows) {
     const Row& row = rows_[static_cast<size_t>(planned.row)];
     const int32_t found = num_samples[static_cast<size_t>(planned.row)];
-    const bool complete = planned.context_len == static_cast<int32_t>(row.tokens.size());
+    const bool complete = planned.context_len == row.num_planned() + planned.num_draft;
     // A request with max_tokens 0 completes its prompt without a sample.
-    if (found > 1 || (found == 1 && !complete)) {
+    if (found > 1 + planned.num_draft || (found > 0 && !complete)) {
       return fmt::format("row {} is sampled {} times", planned.row, found);
     }
-    if (complete && found == 0 && static_cast<int32_t>(row.tokens.size()) > row.num_prompt) {
-      return fmt::format("row {} is complete and not sampled", planned.row);
+    if (complete && found < 1 + planned.num_draft && row.num_planned() > row.num_prompt) {
+      return fmt::format("row {} is complete and sampled {} times", planned.row, found);
     }
   }
   return std::nullopt;
+}
+
+/// Whether the sample for `position` of a row that tries drafts is behind right ones only: the
+/// tokens known by now go on with it.
+bool PlanChecker::is_wanted(const Row& row, int32_t position) {
+  if (position != static_cast<int32_t>(row.tokens.size())) return false;
+  const int32_t num_accepted =
+      position - (row.num_computed - static_cast<int32_t>(row.drafts.size()));
+  return num_accepted == 0 ||
+         row.drafts[static_cast<size_t>(num_accepted) - 1] == row.tokens.back();
 }
 
 void PlanChecker::sampled(const BatchPlan& plan, std::span<const SampledToken> tokens) {
   size_t next = 0;
   for (const LogitsUse& use : plan.uses) {
     if (use.kind != LogitsUse::Kind::kSample) continue;
-    rows_[static_cast<size_t>(use.row)].tokens.push_back(tokens[next++].token);
+    Row& row = rows_[static_cast<size_t>(use.row)];
+    const int32_t token = tokens[next++].token;
+    --row.num_pending;
+    if (row.drafts.empty() || is_wanted(row, use.position)) row.tokens.push_back(token);
+  }
+  for (const PlanRow& planned : plan.rows) {
+    Row& row = rows_[static_cast<size_t>(planned.row)];
+    if (planned.num_draft == 0) continue;
+    row.drafts.clear();
+    row.num_computed = static_cast<int32_t>(row.tokens.size()) - 1;
   }
 }
 

@@ -22,7 +22,7 @@ class PlanChecker {
   std::optional<std::string> check(const BatchPlan& plan, const kv::BlockPool& pool);
   /// The same of a plan that flushes the cache.
   std::optional<std::string> check_flush(const BatchPlan& plan, const kv::BlockPool& pool);
-  /// What the step just checked has sampled.
+  /// What the earliest step checked and not yet told of has sampled.
   void sampled(const BatchPlan& plan, std::span<const SampledToken> tokens);
 
  private:
@@ -32,7 +32,10 @@ class PlanChecker {
     SequenceId sequence;
     std::vector<int32_t> tokens;
     int32_t num_prompt = 0;
+    int32_t num_pending = 0;  // tokens behind those known, which plans in flight sample
+    int32_t num_planned() const { return static_cast<int32_t>(tokens.size()) + num_pending; }
     int32_t num_computed = 0;
+    std::vector<int32_t> drafts = {};  // being tried in a plan in flight
     int32_t num_before = 0;  // computed when it last lost its row; kept if it was swapped out
   };
   using Wrong = std::optional<std::string>;
@@ -41,7 +44,9 @@ class PlanChecker {
   Wrong change_rows(const BatchPlan& plan);
   Wrong check_row(const BatchPlan& plan, size_t index, const kv::BlockPool& pool);
   Wrong take_over(const BatchPlan& plan, size_t index, const kv::BlockPool& pool);
+  Wrong check_tokens(const BatchPlan& plan, const PlanRow& planned, const Row& row);
   Wrong check_blocks(const BatchPlan& plan, size_t index, const kv::BlockPool& pool) const;
+  static bool is_wanted(const Row& row, int32_t position);
   Wrong check_uses(const BatchPlan& plan) const;
   Wrong check_block_ops(const BatchPlan& plan, const kv::BlockPool& pool);
   Wrong check_block_op(const BlockOp& op, const kv::BlockPool& pool) const;

@@ -69,6 +69,7 @@ class Interpreter {
 
   SchedulerOptions options_{
       .max_num_seqs = 4, .max_model_len = 4096, .max_logits_rows = 64, .num_blocks = 512};
+  int32_t num_drafts_ = 0;
   std::unique_ptr<FakeEngine> engine_;
   std::map<std::string, Request> requests_;
   std::map<RequestId, std::string> names_;
@@ -78,7 +79,10 @@ class Interpreter {
 };
 
 FakeEngine& Interpreter::engine() {
-  if (!engine_) engine_ = std::make_unique<FakeEngine>(options_);
+  if (!engine_) {
+    engine_ = std::make_unique<FakeEngine>(options_);
+    engine_->set_num_drafts(num_drafts_);
+  }
   return *engine_;
 }
 
@@ -100,6 +104,7 @@ Wrong Interpreter::set_options(const Words& words) {
       {"threshold", &options_.long_prefill_token_threshold},
       {"hash_bits", &options_.hash_bits},
       {"swap", &options_.num_swap_blocks},
+      {"plans", &options_.max_plans_in_flight},
   };
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const auto value = number(words[i + 1]);
@@ -112,6 +117,8 @@ Wrong Interpreter::set_options(const Words& words) {
       options_.recompute_token_ns = *value;
     } else if (value && words[i] == "swap_ns") {
       options_.swap_block_ns = *value;
+    } else if (value && words[i] == "drafts") {
+      num_drafts_ = *value;
     } else if (value && words[i] == "cache") {
       options_.enable_prefix_caching = *value != 0;
     } else if (value && words[i] == "priority") {
@@ -165,7 +172,10 @@ Wrong Interpreter::submit(const Words& words) {
 
 Wrong Interpreter::launch() {
   const BatchPlan* plan = engine().launch();
-  if (plan == nullptr) return "nothing to run";
+  if (plan == nullptr) {
+    if (engine().scheduler().in_flight()) return std::nullopt;
+    return "nothing to run";
+  }
   last_.clear();
   for (const RowId row : plan->finished) {
     const SequenceId id = row_holders_.at(row);

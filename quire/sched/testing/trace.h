@@ -16,6 +16,7 @@ namespace quire::sched::testing {
 ///                          swap 0 (blocks of the swap space), preemption 0 (1 = always swap, 2 =
 ///                          never, 0 = by cost), recompute_ns 0 (of a token), swap_ns 0 (of a
 ///                          block)
+///                          plans 1 (in flight at most), drafts 0 (offered for each token)
 ///   submit a 100 max 8     request `a`: a prompt of 100 tokens, 8 new ones at most; then, if
 ///                          wanted: n 2 (choices, called a.0 a.1), logprobs (of the prompt),
 ///                          priority -1, salt xy, prefix 3 64 (the first 64 tokens are those of
