@@ -44,6 +44,7 @@ struct Engine::Impl {
   EngineStats current_stats() const;
   void restore_cache();
   void keep_cache();
+  void tell_freed_blocks();
   void die(const char* reason);
 
   const Options options;
@@ -59,6 +60,7 @@ struct Engine::Impl {
   RequestTable table;
   std::vector<Letter> letters;
   int64_t num_steps = 0;
+  std::vector<bool> was_empty;  // by block, for on_block_freed
 
   // How the other threads meet it.
   std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
@@ -73,6 +75,7 @@ void Engine::Impl::run() {
     for (bool open = true; open;) {
       open = read_inbox();
       if (!table.empty()) step();
+      if (options.on_block_freed) tell_freed_blocks();
       publish();
       table.wake();
     }
@@ -193,6 +196,16 @@ void Engine::Impl::keep_cache() {
     options.kept_tier->add(block, hash, parent, tokens);
   });
   options.kept_tier->write(options.scheduler.cache_seed);
+}
+
+void Engine::Impl::tell_freed_blocks() {
+  const kv::BlockPool& pool = scheduler.pool();
+  was_empty.resize(static_cast<size_t>(pool.num_blocks()), true);
+  for (kv::BlockId block = 0; block < pool.num_blocks(); ++block) {
+    const bool is_empty = pool.ref_count(block) == 0 && !pool.is_published(block);
+    if (is_empty && !was_empty[static_cast<size_t>(block)]) options.on_block_freed(block);
+    was_empty[static_cast<size_t>(block)] = is_empty;
+  }
 }
 
 /// The last act of a thread whose step failed: everyone is told, nobody else gets in.

@@ -85,6 +85,9 @@ class Engine {
     runner::KeptTier* kept_tier = nullptr;
     std::function<void(const StepStats&)> on_step =
         {};  // called on the engine thread; may be empty
+    /// For tests: called on the engine thread for each KV block that has come to hold nothing. May
+    /// be empty.
+    std::function<void(int32_t block)> on_block_freed = {};
   };
 
   /// Starts the thread. `tokenizer` (may be null: requests with stop strings are refused) and

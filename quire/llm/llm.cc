@@ -42,6 +42,7 @@ engine::Engine::Options engine_options(const Options& options, const Parts& part
       std::chrono::duration<double, std::milli>(options.target_itl_ms));
   engine.kept_tier = parts.kept_tier.get();
   engine.on_step = options.on_step;
+  engine.on_block_freed = parts.on_block_freed;
   return engine;
 }
 

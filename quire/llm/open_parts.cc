@@ -33,8 +33,8 @@ CpuBackend::Options cpu_options(const Options& options, MemoryLedger* ledger) {
   return cpu;
 }
 
-/// QUIRE_POISON_KV in the environment, for tests: the KV cache begins as NaN, and so does each
-/// block whenever a sequence begins to fill it.
+/// QUIRE_POISON_KV in the environment, for tests: the KV cache begins as NaN, and a block becomes
+/// it again when it has come to hold nothing and when a sequence begins to fill it.
 bool poison_wanted() {
   const char* value = std::getenv("QUIRE_POISON_KV");
   return value != nullptr && *value != '\0' && *value != '0';
@@ -63,6 +63,8 @@ class LoadedRunner final : public runner::Runner {
                                      .block_tokens = plan.scheduler.block_tokens},
         *backend_);
   }
+
+  runner::KvStore& kv() { return kv_; }
 
   void launch(const sched::BatchPlan& plan) override { runner_->launch(plan); }
   runner::StepOutput& finish() override { return runner_->finish(); }
@@ -189,8 +191,14 @@ Parts open_parts(const Options& options) {
   }
   parts.vocab_size = plan.vocab_size;
   parts.memory = plan.memory;
-  parts.runner = std::make_unique<LoadedRunner>(options, checkpoint, plan, std::move(ledger),
-                                                std::move(swap), std::move(cpu));
+  auto loaded = std::make_unique<LoadedRunner>(options, checkpoint, plan, std::move(ledger),
+                                               std::move(swap), std::move(cpu));
+  if (poison_wanted()) {
+    parts.on_block_freed = [&kv = loaded->kv()](int32_t block) {
+      for (size_t group = 0; group < kv.slabs().size(); ++group) kv.poison(group, block);
+    };
+  }
+  parts.runner = std::move(loaded);
   parts.config = std::move(checkpoint.config);
   return parts;
 }

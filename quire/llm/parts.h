@@ -2,6 +2,8 @@
 // test.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,7 +24,8 @@ struct Parts {
   checkpoint::ModelConfig config;
   checkpoint::GenerationDefaults generation;
   std::unique_ptr<runner::Runner> runner;
-  std::unique_ptr<runner::KeptTier> kept_tier;  // of the runner's swap space; may be null
+  std::unique_ptr<runner::KeptTier> kept_tier;        // of the runner's swap space; may be null
+  std::function<void(int32_t block)> on_block_freed;  // for tests; may be empty
   sched::SchedulerOptions scheduler;
   int64_t vocab_size = 0;  // the logits' width
   MemoryReport memory;

@@ -12,7 +12,7 @@
 #include <random>
 
 #include "quire/base/error.h"
-#include "quire/checkpoint/testing/temp_folder.h"
+#include "quire/base/testing/temp_folder.h"
 
 namespace quire::runner {
 namespace {
@@ -75,7 +75,7 @@ class KeptTierTest : public testing::Test {
   }
   std::string index_path() const { return KeptTier::index_file(folder_.path()); }
 
-  const checkpoint::testing::TempFolder folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(KeptTierTest, BlocksAreFoundAgainOnce) {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "quire/base/error.h"
-#include "quire/checkpoint/testing/temp_folder.h"
+#include "quire/base/testing/temp_folder.h"
 #include "quire/runner/kv_store.h"
 
 namespace quire::runner {
@@ -51,7 +51,7 @@ TEST(SwapSpace, OfNoBlocksIsNothing) {
 }
 
 TEST(SwapSpace, AFolderHoldsAFileWithoutAName) {
-  const checkpoint::testing::TempFolder folder;
+  const TempFolder folder;
   MemoryLedger ledger;
   {
     SwapSpace swap(
@@ -66,7 +66,7 @@ TEST(SwapSpace, AFolderHoldsAFileWithoutAName) {
 }
 
 TEST(SwapSpace, AKeptFileHoldsItsBlocksForItsOwnerAlone) {
-  const checkpoint::testing::TempFolder folder;
+  const TempFolder folder;
   const SwapSpace::Options options{
       .groups = kGroups, .num_blocks = 5, .file = folder.file("blocks")};
   {
@@ -84,7 +84,7 @@ TEST(SwapSpace, AKeptFileHoldsItsBlocksForItsOwnerAlone) {
 }
 
 TEST(SwapSpace, AKeptFileIsOneProcessesAlone) {
-  const checkpoint::testing::TempFolder folder;
+  const TempFolder folder;
   const SwapSpace::Options options{
       .groups = kGroups, .num_blocks = 5, .file = folder.file("blocks")};
   {
@@ -98,7 +98,7 @@ TEST(SwapSpace, ABadFolderAndAFullDiskAreNamed) {
   EXPECT_NE(error_of({.groups = kGroups, .num_blocks = 5, .folder = "/no/such/folder"})
                 .find("/no/such/folder"),
             std::string::npos);
-  const checkpoint::testing::TempFolder folder;
+  const TempFolder folder;
   const std::string full =
       error_of({.groups = kGroups, .num_blocks = int64_t{1} << 40, .folder = folder.path()});
   EXPECT_NE(full.find("free on its disk"), std::string::npos) << full;
