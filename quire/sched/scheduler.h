@@ -264,6 +264,7 @@ class Scheduler {
   void end(Sequence& sequence);
   void end_leaving();
   void forget_ended();
+  std::optional<std::string> check_pending() const;
 
   Options options_;
   kv::BlockPool pool_;
