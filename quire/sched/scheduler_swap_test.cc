@@ -160,6 +160,11 @@ TEST(SecondTier, SurvivesARestart) {
     ++num_cached;
   });
   EXPECT_EQ(num_cached, 4);
+  const std::vector<int32_t> tokens(16, 5);
+  after.restore_cached(9, {.low = 1, .high = 2}, {}, tokens);           // not their hash
+  after.restore_cached(9, kv::block_hash(3, {}, {}), {}, {});           // no block of tokens
+  after.restore_cached(99, kv::block_hash(3, {}, tokens), {}, tokens);  // no such block
+  EXPECT_EQ(after.swap_pool()->num_published(), 4);
   ASSERT_FALSE(after.add(request(1, 70, 1)));
   const Ran hit = run(after);
   EXPECT_EQ(hit.num_computed, 6);
