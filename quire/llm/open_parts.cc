@@ -1,9 +1,12 @@
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "quire/base/background_commit.h"
 #include "quire/base/check.h"
 #include "quire/base/error.h"
 #include "quire/base/log.h"
@@ -62,6 +65,7 @@ class LoadedRunner final : public runner::Runner {
                                      .poisoned = poison_wanted() ? &kv_ : nullptr,
                                      .block_tokens = plan.scheduler.block_tokens},
         *backend_);
+    if (options.commit_kv_cache) commit_kv_cache(plan);
   }
 
   runner::KvStore& kv() { return kv_; }
@@ -83,6 +87,19 @@ class LoadedRunner final : public runner::Runner {
     check_plan(*program, plan);
   }
 
+  /// Layer by layer in step: the first blocks of all layers are used first.
+  void commit_kv_cache(const ModelPlan& plan) {
+    std::vector<std::span<std::byte>> layers;
+    for (size_t g = 0; g < plan.cache_groups.size(); ++g) {
+      const backend::KvSlab& slab = kv_.slabs()[g];
+      for (int32_t layer = 0; layer < plan.cache_groups[g].num_layers; ++layer) {
+        layers.emplace_back(slab.data + layer * slab.layer_stride,
+                            static_cast<size_t>(slab.layer_stride));
+      }
+    }
+    commit_ = std::make_unique<BackgroundCommit>(std::move(layers));
+  }
+
   /// The plan was counted from the same program: what differs now is a bug.
   void check_plan(const backend::Program& program, const ModelPlan& plan) const {
     QUIRE_CHECK(program.weight_bytes() == plan.memory.weights);
@@ -99,6 +116,7 @@ class LoadedRunner final : public runner::Runner {
   std::unique_ptr<MemoryLedger> ledger_;
   std::unique_ptr<runner::SwapSpace> swap_;
   runner::KvStore kv_;
+  std::unique_ptr<BackgroundCommit> commit_;
   std::unique_ptr<CpuBackend> backend_;
   std::unique_ptr<runner::ModelRunner> runner_;
 };

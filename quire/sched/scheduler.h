@@ -119,7 +119,8 @@ class Scheduler {
   std::span<const CommitEvent> commit(StepId step, std::span<const SampledToken> sampled);
 
   /// Before the first plan: the swap block's bytes are those of the tokens behind `parent`, as an
-  /// earlier scheduler told for_each_cached(). Ignored where the swap space cannot take it in.
+  /// earlier scheduler with the same cache_seed told for_each_cached(). Ignored where the swap
+  /// space cannot take it in, or the hash is another one.
   void restore_cached(kv::BlockId swap_block, const kv::BlockHash& hash,
                       const kv::BlockHash& parent, std::span<const int32_t> tokens);
   /// Calls fn(swap_block, hash, parent, tokens) for the cached blocks of the swap space that no
@@ -264,6 +265,7 @@ class Scheduler {
   void end(Sequence& sequence);
   void end_leaving();
   void forget_ended();
+  std::optional<std::string> check_pending() const;
 
   Options options_;
   kv::BlockPool pool_;

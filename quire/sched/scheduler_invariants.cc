@@ -50,6 +50,23 @@ std::optional<std::string> check_holders(const kv::BlockPool& pool,
 
 }  // namespace
 
+/// Whether each running sequence waits for as many tokens as the plans in flight sample for it.
+std::optional<std::string> Scheduler::check_pending() const {
+  for (const Sequence* sequence : running_) {
+    if (sequence->state != SequenceState::kRunning) continue;
+    int32_t num_samples = 0;
+    for (StepId step = oldest_step(); step < next_step_; ++step) {
+      for (const Outcome& outcome : step_of(step).outcomes) {
+        if (outcome.sequence == sequence) num_samples += outcome.num_samples;
+      }
+    }
+    if (num_samples == sequence->num_pending) continue;
+    return fmt::format("{}: {} tokens pending, {} being sampled", name(*sequence),
+                       sequence->num_pending, num_samples);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> Scheduler::check_invariants() const {
   std::vector<int32_t> held(static_cast<size_t>(pool_.num_blocks()));
   std::vector<int32_t> held_swapped(static_cast<size_t>(options_.num_swap_blocks));
@@ -81,6 +98,7 @@ std::optional<std::string> Scheduler::check_invariants() const {
     return fmt::format("{} run, {} wait, {} not ended; booked {}, {}, {}", num_running, num_waiting,
                        num_unended, running_.size(), waiting_.size(), num_unended_);
   }
+  if (auto wrong = check_pending()) return wrong;
   const auto in_order = [](const Sequence* a, const Sequence* b) { return runs_before(*a, *b); };
   if (!std::is_sorted(running_.begin(), running_.end(), in_order)) return "running is out of order";
   if (!std::is_sorted(waiting_.begin(), waiting_.end(), in_order)) return "waiting is out of order";

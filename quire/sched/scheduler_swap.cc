@@ -140,7 +140,10 @@ void Scheduler::take_found(Sequence& sequence, int32_t num_named) {
 
 void Scheduler::restore_cached(kv::BlockId swap_block, const kv::BlockHash& hash,
                                const kv::BlockHash& parent, std::span<const int32_t> tokens) {
-  QUIRE_CHECK(next_step_ == 0 && swap_pool_ && options_.enable_prefix_caching);
+  QUIRE_CHECK(next_step_ == 0);
+  if (!swap_pool_ || !options_.enable_prefix_caching) return;
+  if (static_cast<int32_t>(tokens.size()) != pool_.block_tokens()) return;
+  if (!(kv::block_hash(options_.cache_seed, parent, tokens) == hash)) return;
   swap_pool_->restore(swap_block, hash, parent, tokens);
 }
 

@@ -30,9 +30,10 @@ TEST(SchedulerSimulation, Holds) {
     }
   }
   fmt::print(
-      "tokens={} hits={} evictions={} preemptions={} copies={} waits={} cancelled_in_flight={}\n",
+      "tokens={} hits={} evictions={} preemptions={} copies={} waits={} cancelled_in_flight={} "
+      "refused={} shared_starts={}\n",
       totals.tokens, totals.hits, totals.evictions, totals.preemptions, totals.copies, totals.waits,
-      totals.cancelled_in_flight);
+      totals.cancelled_in_flight, totals.refused, totals.shared_starts);
   fmt::print(
       "placeholders={} accepted_drafts={} rejected_drafts={} swapped_out={} swapped_in={} "
       "preemptions_swapped={} tier_hits={} "
@@ -48,6 +49,8 @@ TEST(SchedulerSimulation, Holds) {
   EXPECT_GT(totals.copies, 500);
   EXPECT_GT(totals.waits, 300);
   EXPECT_GT(totals.cancelled_in_flight, 500);
+  EXPECT_GT(totals.refused, 1000);
+  EXPECT_GT(totals.shared_starts, 5000);
   EXPECT_GT(totals.placeholders, 50'000);
   EXPECT_GT(totals.accepted_drafts, 5000);
   EXPECT_GT(totals.rejected_drafts, 5000);

@@ -41,6 +41,7 @@ class Player {
       case Event::Kind::kSubmit: {
         ++totals_.events;
         const bool refused = engine_.submit(testing::request_of(event.arrival)).has_value();
+        totals_.refused += refused ? 1 : 0;
         if (!refused) submitted_.insert(event.arrival.id);
         say(testing::text_of(event.arrival) + (refused ? " refused" : ""));
         break;
@@ -108,7 +109,10 @@ class Player {
       totals_.copies += op.kind == BlockOp::Kind::kCopy ? 1 : 0;
     }
     for (const RowStart& start : plan.started) {
-      if (start.sequence.choice > 0 && start.output.empty()) continue;
+      if (start.sequence.choice > 0 && start.output.empty()) {
+        ++totals_.shared_starts;
+        continue;
+      }
       const auto runs = [&](const PlanRow& row) { return row.row == start.row; };
       if (std::none_of(plan.rows.begin(), plan.rows.end(), runs)) ++totals_.waits;
     }

@@ -20,7 +20,9 @@ struct Totals {
   int64_t copies = 0;
   int64_t waits = 0;  // rows that started in a step without a token in it
   int64_t cancelled_in_flight = 0;
-  int64_t placeholders = 0;  // tokens planned before they were known
+  int64_t refused = 0;
+  int64_t shared_starts = 0;  // choices that started on a prompt computed for all
+  int64_t placeholders = 0;   // tokens planned before they were known
   int64_t accepted_drafts = 0;
   int64_t rejected_drafts = 0;
   int64_t swapped_out = 0;  // blocks copied

@@ -47,8 +47,9 @@ Wrong compare(std::string_view what, const Words& expected, const Words& found) 
                      fmt::join(found, " "));
 }
 
-const std::set<std::string> kListNames = {"expect", "waiting", "preempted",   "finished",
-                                          "copies", "logits",  "swapped_out", "swapped_in"};
+const std::set<std::string> kListNames = {"expect",       "waiting", "preempted",   "finished",
+                                          "copies",       "logits",  "swapped_out", "swapped_in",
+                                          "placeholders", "drafts"};
 
 class Interpreter {
  public:
@@ -172,11 +173,12 @@ Wrong Interpreter::submit(const Words& words) {
 
 Wrong Interpreter::launch() {
   const BatchPlan* plan = engine().launch();
+  last_.clear();
+  for (const SequenceId& id : engine().scheduler().waiting()) last_["waiting"].push_back(name(id));
   if (plan == nullptr) {
     if (engine().scheduler().in_flight()) return std::nullopt;
     return "nothing to run";
   }
-  last_.clear();
   for (const RowId row : plan->finished) {
     const SequenceId id = row_holders_.at(row);
     const auto& choice = engine().choices().at(id);
@@ -186,11 +188,16 @@ Wrong Interpreter::launch() {
   for (const PlanRow& row : plan->rows) {
     last_["expect"].push_back(fmt::format("{}:{}", name(row_holders_.at(row.row)), row.num_tokens));
   }
-  for (const SequenceId& id : engine().scheduler().waiting()) last_["waiting"].push_back(name(id));
   const auto num_ops = [&](BlockOp::Kind kind) {
     const auto is = [&](const BlockOp& op) { return op.kind == kind; };
     return fmt::format("{}", std::count_if(plan->block_ops.begin(), plan->block_ops.end(), is));
   };
+  const auto num_placeholders =
+      std::count(plan->tokens.begin(), plan->tokens.end(), kPlaceholderToken);
+  int32_t num_drafts = 0;
+  for (const PlanRow& row : plan->rows) num_drafts += row.num_draft;
+  last_["placeholders"] = {fmt::format("{}", num_placeholders)};
+  last_["drafts"] = {fmt::format("{}", num_drafts)};
   last_["copies"] = {num_ops(BlockOp::Kind::kCopy)};
   last_["swapped_out"] = {num_ops(BlockOp::Kind::kSwapOut)};
   last_["swapped_in"] = {num_ops(BlockOp::Kind::kSwapIn)};

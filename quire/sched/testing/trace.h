@@ -29,10 +29,12 @@ namespace quire::sched::testing {
 ///   cancel a
 ///   budget 64              tokens a step from now on
 ///   expect a:64 b:1        of the last step: exactly who ran, and how many tokens of each
-///   waiting c, preempted c, finished a, copies 1, logits 3, swapped_out 2, swapped_in 2
+///   waiting c, preempted c, finished a, copies 1, logits 3, swapped_out 2, swapped_in 2,
+///   placeholders 1, drafts 2
 ///                          of the last step too: the queue in order, who lost its blocks, who
 ///                          ended, blocks copied within the pool, logits rows, blocks copied to
-///                          the swap space and back. Sentences may follow `expect ...` on its line.
+///                          the swap space and back, tokens run before they were known, drafts
+///                          tried. Sentences may follow `expect ...` on its line.
 ///   free 7                 blocks that nobody holds
 ///   hits 64                tokens taken from the prefix cache so far
 ///   swap_held 3            blocks of the swap space that sequences hold
