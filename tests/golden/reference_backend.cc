@@ -39,6 +39,7 @@ void round_to_int8(float* values, int64_t count) {
 }  // namespace
 
 std::string ReferenceBackend::unsupported(const backend::Program& /*program*/, const Op& op) const {
+  if (op.attention.soft_cap != 0) return "soft caps";
   return op.attention.window != 0 ? "sliding windows" : "";
 }
 
