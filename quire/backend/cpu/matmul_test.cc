@@ -41,7 +41,7 @@ void add_kinds(std::vector<KindCase>& cases, const WeightSpec& spec) {
 /// Every kind with one slice to eight, odd sizes, all offsets, several groups.
 std::vector<KindCase> all_cases() {
   std::vector<KindCase> cases;
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const int64_t in : {1, 2, 7, 12, 48, 72, 99}) {
       add_kinds(cases, dense_spec(dtype, in, in % 2 == 0 ? 80 : 37));
     }
@@ -58,6 +58,16 @@ std::vector<KindCase> all_cases() {
   add_kinds(cases, int4_spec(256, 20, 64, Offset::kMin));
   add_kinds(cases, int4_spec(576, 40, 32, Offset::kMin));
   add_kinds(cases, int4_spec(72, 130, 24, Offset::kConstant, 8));
+  // Zeros of each group: GPTQ and AWQ.
+  add_kinds(cases, int4_spec(256, 70, 64, Offset::kZeros));
+  add_kinds(cases, int4_spec(128, 33, 128, Offset::kZeros));
+  add_kinds(cases, int8_spec(128, 20, 32, Offset::kZeros));
+  // Two levels of scales; slices begin inside super-groups. As Q4_K, Q2_K, Q3_K, Q5_K and Q6_K.
+  add_kinds(cases, two_levels(int4_spec(768, 70, 32, Offset::kMin), 256));
+  add_kinds(cases, two_levels(int4_spec(256, 20, 16, Offset::kMin), 256));
+  add_kinds(cases, two_levels(int4_spec(512, 17, 16, Offset::kConstant, 4), 256));
+  add_kinds(cases, two_levels(int8_spec(256, 33, 32, Offset::kMin), 256));
+  add_kinds(cases, two_levels(int8_spec(768, 65, 16), 256));
   return cases;
 }
 
