@@ -39,6 +39,9 @@ void check_spec(const WeightSpec& spec) {
   const bool int8 = spec.layout == Layout::kInt8Group;
   require(spec.zero >= 0 && spec.zero <= (int8 ? 0 : 15), spec, "zero", int8 ? "0" : "0 to 15",
           spec.zero);
+  require(spec.num_groups() / num_slices(spec) <= kMaxSliceGroups, spec, "groups",
+          "at most " + std::to_string(kMaxSliceGroups) + " a slice",
+          spec.num_groups() / num_slices(spec));
   if (spec.super_group == 0) return;
   require(spec.super_group % spec.group == 0 && spec.in % spec.super_group == 0, spec,
           "super-group",
