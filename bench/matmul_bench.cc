@@ -56,6 +56,10 @@ std::vector<Kind> kinds(int64_t in, int64_t out) {
   coded("int8", cpu::int8_spec(in, out, in));
   coded("int4g32", cpu::int4_spec(in, out, 32, Offset::kConstant, 8));
   coded("int4g32min", cpu::int4_spec(in, out, 32, Offset::kMin));
+  coded("q4_k", cpu::two_levels(cpu::int4_spec(in, out, 32, Offset::kMin), 256));
+  coded("q5_k", cpu::two_levels(cpu::int8_spec(in, out, 32, Offset::kMin), 256));
+  coded("q6_k", cpu::two_levels(cpu::int8_spec(in, out, 16), 256));
+  coded("int4g128z", cpu::int4_spec(in, out, 128, Offset::kZeros));
   coded("int4g128", cpu::int4_spec(in, out, 128, Offset::kConstant, 8));
   return all;
 }
