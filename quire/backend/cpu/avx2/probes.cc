@@ -1,5 +1,5 @@
-// The probes of this level: 256-bit registers, FMA. Bytes are multiplied by vpmaddubsw, whose 16-bit
-// sums a kernel must still widen: the peak is of the products alone.
+// The probes of this level: 256-bit registers, FMA. Bytes are multiplied by vpmaddubsw, whose
+// 16-bit sums a kernel must still widen: the peak is of the products alone.
 #include <immintrin.h>
 
 #include "quire/backend/cpu/ceilings/probes.h"
@@ -18,7 +18,8 @@ inline Line merge(Line a, Line b) {
   return _mm256_or_si256(a, b);
 }
 inline uint64_t fold(Line line) {
-  const __m128i half = _mm_or_si128(_mm256_castsi256_si128(line), _mm256_extracti128_si256(line, 1));
+  const __m128i half =
+      _mm_or_si128(_mm256_castsi256_si128(line), _mm256_extracti128_si256(line, 1));
   return static_cast<uint64_t>(_mm_extract_epi64(half, 0) | _mm_extract_epi64(half, 1));
 }
 

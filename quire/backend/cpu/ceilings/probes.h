@@ -1,5 +1,5 @@
-// ProbeTable: loops of one instruction set that only read, or only multiply: what a kernel can reach
-// at most.
+// ProbeTable: loops of one instruction set that only read, or only multiply: what a kernel can
+// reach at most.
 #pragma once
 
 // Files compiled for an instruction set include this header: keep it to plain structs and
