@@ -96,10 +96,15 @@ json::object limits_json(const LimitsTable& limits, backend::cpu::Level level) {
 }
 
 std::string format_ceilings(const Ceilings& ceilings) {
-  return fmt::format(
-      "{}, {}, {} threads: read {:.1f} GB/s, fp32 {:.0f}, bf16 {:.0f}, int8 {:.0f} GOP/s\n",
-      ceilings.cpu, ceilings.level, ceilings.threads, ceilings.read_gbs, ceilings.fp32_gflops,
-      ceilings.bf16_gflops, ceilings.int8_gops);
+  std::string out = fmt::format("{}, {}, {} threads: read {:.1f} GB/s", ceilings.cpu,
+                                ceilings.level, ceilings.threads, ceilings.read_gbs);
+  const auto add = [&](const char* name, double gops) {
+    if (gops > 0) out += fmt::format(", {} {:.0f} GOP/s", name, gops);
+  };
+  add("fp32", ceilings.fp32_gflops);
+  add("bf16", ceilings.bf16_gflops);
+  add("int8", ceilings.int8_gops);
+  return out + "\n";
 }
 
 json::object ceilings_json(const Ceilings& c) {

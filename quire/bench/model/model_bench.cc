@@ -239,7 +239,7 @@ void check(const ModelBenchOptions& options) {
 ModelBenchResult bench_model(const ModelBenchOptions& options) {
   check(options);
   ModelBenchResult result = ModelBench(options).run();
-  if (options.with_ops) result.ops = time_ops(options, result.ceilings);
+  if (options.with_ops) result.ops = time_ops(options);
   return result;
 }
 

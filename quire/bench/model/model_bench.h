@@ -50,7 +50,8 @@ struct OpLine {
 };
 
 struct OpTable {
-  ModelRate step;             // batch, tokens, seconds
+  ModelRate step;  // batch, tokens, seconds
+  backend::cpu::Ceilings ceilings;
   std::vector<OpLine> lines;  // by time
 };
 
@@ -68,9 +69,9 @@ struct ModelBenchResult {
 /// Throws LoadError.
 ModelBenchResult bench_model(const ModelBenchOptions& options);
 
-/// Steps a program by hand and tells where each step's time goes; what with_ops asks for.
-std::vector<OpTable> time_ops(const ModelBenchOptions& options,
-                              const backend::cpu::Ceilings& ceilings);
+/// Steps a program by hand and tells where each step's time goes; what with_ops asks for. Times and
+/// ceilings are medians of the rounds, which take both.
+std::vector<OpTable> time_ops(const ModelBenchOptions& options);
 
 /// "self_attn.q_proj + k_proj": the names of a phase's operations without layer numbers, each
 /// parent told once.

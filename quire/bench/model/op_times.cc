@@ -1,17 +1,20 @@
 #include <algorithm>
-#include <cstring>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "quire/bench/machine/ceiling_rounds.h"
 #include "quire/bench/model/loaded_program.h"
 #include "quire/bench/model/model_bench.h"
 #include "quire/bench/model/program_cost.h"
+#include "quire/bench/statistics.h"
 #include "quire/bench/step_vectors.h"
 
 namespace quire::bench {
 namespace {
 
+using backend::ActType;
 using backend::Program;
 using backend::dryrun::OpCost;
 
@@ -25,8 +28,8 @@ std::string_view without_layer(std::string_view name) {
 
 class OpTimer {
  public:
-  OpTimer(const ModelBenchOptions& options, const backend::cpu::Ceilings& ceilings)
-      : options_(options), ceilings_(ceilings), loaded_(program_options(options)) {
+  explicit OpTimer(const ModelBenchOptions& options)
+      : options_(options), loaded_(program_options(options)) {
     loaded_.commit_kv();
   }
 
@@ -43,14 +46,18 @@ class OpTimer {
       shape.rows.push_back({count, tokens});
     }
     shape.num_logits = batch;
-    run_step(step);  // touches pages
-    loaded_.backend().reset_op_times();
-    for (int round = 0; round < options_.rounds; ++round) run_step(step);
+    loaded_.backend().launch(step.meta());  // touches pages
+    loaded_.backend().wait();
+    CeilingRounds ceilings(
+        [this](const std::function<void(int, int)>& fn) { loaded_.backend().parallel(fn); },
+        loaded_.backend().num_workers(), backend::cpu::chosen_level());
+    const std::vector<double> seconds = phase_seconds(step, ceilings);
     OpTable table;
     table.step.is_prefill = is_prefill;
     table.step.batch = batch;
     table.step.tokens = tokens;
-    fill(table, backend::dryrun::step_cost(loaded_.program(), shape));
+    table.ceilings = ceilings.medians();
+    fill(table, seconds, backend::dryrun::step_cost(loaded_.program(), shape));
     return table;
   }
 
@@ -74,12 +81,27 @@ class OpTimer {
     return loaded;
   }
 
-  void run_step(StepVectors& step) {
-    loaded_.backend().launch(step.meta());
-    loaded_.backend().wait();
+  /// By phase: the median over rounds, 0 for phases without rows.
+  std::vector<double> phase_seconds(StepVectors& step, CeilingRounds& ceilings) {
+    backend::cpu::CpuBackend& backend = loaded_.backend();
+    std::vector<std::vector<double>> rounds;
+    for (int round = 0; round < options_.rounds; ++round) {
+      ceilings.read();
+      for (const auto act : {ActType::kF32, ActType::kBF16, ActType::kI8}) ceilings.peak(act);
+      backend.reset_op_times();
+      backend.launch(step.meta());
+      backend.wait();
+      rounds.resize(backend.op_times().size());
+      for (size_t i = 0; i < rounds.size(); ++i) {
+        rounds[i].push_back(static_cast<double>(backend.op_times()[i].nanoseconds) * 1e-9);
+      }
+    }
+    std::vector<double> seconds;
+    for (const auto& phase : rounds) seconds.push_back(median(phase));
+    return seconds;
   }
 
-  void fill(OpTable& table, const std::vector<OpCost>& costs) {
+  void fill(OpTable& table, const std::vector<double>& seconds, const std::vector<OpCost>& costs) {
     struct Sum {
       OpLine line;
       double bytes = 0;
@@ -87,20 +109,20 @@ class OpTimer {
       double least = 0;
     };
     std::map<std::string, Sum> sums;
-    for (const backend::cpu::PhaseTime& time : loaded_.backend().op_times()) {
-      if (time.steps == 0) continue;
-      const auto first = static_cast<size_t>(time.phase.first_op);
-      const auto last = static_cast<size_t>(time.phase.last_op);
+    for (size_t i = 0; i < seconds.size(); ++i) {
+      if (seconds[i] == 0) continue;
+      const backend::cpu::Phase& phase = loaded_.backend().op_times()[i].phase;
+      const auto first = static_cast<size_t>(phase.first_op);
+      const auto last = static_cast<size_t>(phase.last_op);
       std::vector<std::string> names;
       for (size_t op = first; op < last; ++op) names.push_back(loaded_.program().ops[op].name);
       Sum& sum = sums[phase_name(names)];
       const ProgramCost cost = cost_of_ops(loaded_.program(), costs, first, last);
       ++sum.line.count;
-      sum.line.seconds +=
-          static_cast<double>(time.nanoseconds) * 1e-9 / static_cast<double>(time.steps);
+      sum.line.seconds += seconds[i];
       sum.bytes += cost.bytes;
       sum.operations += cost.operations;
-      sum.least += roofline_seconds(loaded_.program(), costs, first, last, ceilings_);
+      sum.least += roofline_seconds(loaded_.program(), costs, first, last, table.ceilings);
     }
     for (const auto& [name, sum] : sums) table.step.seconds += sum.line.seconds;
     for (auto& [name, sum] : sums) {
@@ -120,7 +142,6 @@ class OpTimer {
   }
 
   const ModelBenchOptions& options_;
-  const backend::cpu::Ceilings& ceilings_;
   LoadedProgram loaded_;
 };
 
@@ -141,9 +162,8 @@ std::string phase_name(const std::vector<std::string>& op_names) {
   return out;
 }
 
-std::vector<OpTable> time_ops(const ModelBenchOptions& options,
-                              const backend::cpu::Ceilings& ceilings) {
-  OpTimer timer(options, ceilings);
+std::vector<OpTable> time_ops(const ModelBenchOptions& options) {
+  OpTimer timer(options);
   std::vector<OpTable> tables;
   for (const int64_t length : options.prefills) tables.push_back(timer.time(true, 1, length));
   for (const int64_t batch : options.batches) {
