@@ -3,7 +3,7 @@
 
 Symbols: every weak one lies in quire::backend::cpu::<level>. The linker keeps one copy of a weak function, and a copy
 compiled for AVX-512 must never serve a processor without.
-Spills (--spills, for optimised g++ builds): no dot-product loop of a matmul tile stores vector registers to the stack;
+Spills (--spills, for optimised g++ builds): no dot-product loop of a matmul tile or of a peak's probe stores vector registers to the stack;
 loops of fp32 multiply-adds do so at most once in sixteen.
 """
 import argparse
@@ -18,7 +18,8 @@ DOTS = ("vpdpbusd", "vdpbf16ps")
 MULTIPLY_ADDS = ("vfmadd",)
 STACK_STORE = re.compile(r"vmov\w+\s+%[xyz]mm\d+,[^%]*\(%r[sb]p")
 JUMP = re.compile(r"j\w+\s+([0-9a-f]+)")
-TILE = re.compile(r"(direct|grouped)_tile<")
+# Tiles of matmuls, and the loops that measure peaks.
+TILE = re.compile(r"(direct_tile|grouped_tile|repeat)<")
 
 
 def level_of(path: str) -> str:
@@ -80,7 +81,7 @@ def spills(objdump: str, path: str) -> tuple[int, list[str]]:
         dots = [sum(text.startswith(DOTS) for text in loop) for loop in loops]
         work = dots if any(dots) else [sum(text.startswith(MULTIPLY_ADDS) for text in loop) for loop in loops]
         allowed = 0 if any(dots) else max(work, default=0) // 16
-        if not any(dots) and tile.group(1) == "grouped":
+        if not any(dots) and tile.group(1) == "grouped_tile":
             continue
         for loop, amount in zip(loops, work):
             if amount < (1 if any(dots) else max(work)):
