@@ -3,8 +3,8 @@
 
 Symbols: every weak one lies in quire::backend::cpu::<level>. The linker keeps one copy of a weak function, and a copy
 compiled for AVX-512 must never serve a processor without.
-Spills (--spills, for optimised g++ builds): no dot-product loop of a matmul tile or of a peak's probe stores vector registers to the stack;
-loops of fp32 multiply-adds do so at most once in sixteen.
+Spills (--spills, for optimised g++ builds): no dot-product loop of a matmul tile or of a peak's probe stores vector
+registers to the stack; loops of fp32 multiply-adds do so at most once in sixteen.
 """
 import argparse
 import pathlib
