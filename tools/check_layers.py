@@ -28,7 +28,7 @@ ALLOWED = {
     "hub": ["base"],
     "llm": L7,
     "server": ["base", "tensor", "checkpoint", "text", "sched", "runner", "engine", "llm"],
-    "bench": L6 + ["engine", "llm"],
+    "bench": L7 + ["llm"],
     "apps": L7 + ["llm", "server", "bench"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"quire/([^"]+)"')

@@ -17,6 +17,7 @@ Action add_run(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_bench(CLI::App& app);
 Action add_pull(CLI::App& app);
+Action add_perplexity(CLI::App& app);
 Action add_tokenize(CLI::App& app);
 Action add_render(CLI::App& app);
 
