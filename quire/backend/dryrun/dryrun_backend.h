@@ -20,6 +20,8 @@ class DryRunBackend final : public Backend {
   struct Stand {
     std::function<ActType(const WeightSpec&)> preferred_activation;
     std::function<std::string(const Program&, const Op&)> unsupported;
+    /// How a weight would be held, where that is not as its file says: a format to be planned.
+    std::function<WeightSpec(const WeightSpec&)> held_as;
   };
   DryRunBackend() = default;
   explicit DryRunBackend(Stand stand) : stand_(std::move(stand)) {}
