@@ -26,6 +26,7 @@ constexpr Command kCommands[] = {
     {"chat", "talk with a model in the terminal", add_chat},
     {"run", "complete prompts from arguments, a file or standard input, all in one batch", add_run},
     {"info", "show a model's shape, what memory it takes and the instruction set in use", add_info},
+    {"plan", "count what a model takes, and how fast it can be, before loading it", add_plan},
     {"bench", "load a server, measure paging and batching, draw a schedule", add_bench},
     {"pull", "fetch a model of the catalogue into the cache", add_pull},
     {"tokenize", "text to token ids, JSON lines in and out", add_tokenize},
