@@ -10,6 +10,7 @@
 
 #include "quire/apps/argv.h"
 #include "quire/apps/commands.h"
+#include "quire/apps/config_file.h"
 #include "quire/base/error.h"
 
 namespace quire::apps {
@@ -51,6 +52,7 @@ int run_main(int argc, char** argv) {
     actions.emplace_back(sub, command.add(*sub));
   }
   std::vector<std::string> words = normalise_argv(std::vector<std::string>(argv + 1, argv + argc));
+  words = with_config_file(std::move(words), app);
   std::vector<std::string> reversed(words.rbegin(),
                                     words.rend());  // the parser takes them from the back
   try {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <boost/json.hpp>
 
 #include "quire/apps/bench_commands.h"
@@ -22,6 +23,7 @@
 #include "quire/llm/kv_sizing.h"
 #include "quire/plan/known_models.h"
 #include "quire/plan/model_table.h"
+#include "quire/plan/pictures.h"
 #include "quire/plan/report.h"
 #include "quire/plan/units.h"
 
@@ -63,7 +65,13 @@ plan::PlannedModel open_model(const ModelOptions& options) {
       return plan::open_planned_model(options.model);  // says that it is not there
     }
   }
-  return plan::open_planned_model(resolve_model(options.model, options.quiet));
+  try {
+    return plan::open_planned_model(resolve_model(options.model, options.quiet));
+  } catch (const LoadError& unknown) {
+    if (path || options.model.empty()) throw;
+    throw LoadError("model", fmt::format("{}; nor a public model's name ({})", unknown.what(),
+                                         fmt::join(plan::known_model_names(), ", ")));
+  }
 }
 
 plan::Device chosen_device(const PlanCommand& command) {
@@ -200,6 +208,17 @@ plan::Report make_report(const PlanCommand& command, const plan::Plan& plan) {
   return report;
 }
 
+void write_pictures(const std::string& folder, const plan::Report& report) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const auto file = [&folder](const char* name) { return folder + "/" + name + ".svg"; };
+  write_file(file("ledger"), plan::ledger_svg(report));
+  write_file(file("memory"), plan::memory_svg(report));
+  if (!report.forecast) return;
+  write_file(file("roofline"), plan::roofline_svg(report));
+  write_file(file("throughput"), plan::throughput_svg(report));
+}
+
 int run_plan(PlanCommand& command) {
   if (command.table) {
     fmt::print("{}", plan::model_table());
@@ -221,6 +240,8 @@ int run_plan(PlanCommand& command) {
   } else {
     fmt::print("{}", plan::report_text(report));
   }
+  if (!command.html.empty()) write_file(command.html, plan::report_html(report));
+  if (!command.svg.empty()) write_pictures(command.svg, report);
   if (!command.write_config.empty()) {
     if (!report.config) throw LoadError(command.write_config, "not written: the plan does not fit");
     write_file(command.write_config, report.config->yaml());
@@ -253,6 +274,9 @@ Action add_plan(CLI::App& command) {
   command.add_flag("--enforce-eager", options->enforce_eager, "count no CUDA graphs");
   command.add_option("--write-config", options->write_config,
                      "write the settings as YAML for `quire serve --config`");
+  command.add_option("--html", options->html, "write a page with pictures and all figures");
+  command.add_option("--svg", options->svg,
+                     "write ledger, memory, roofline and throughput as SVG to this folder");
   command.add_flag("--json", options->json, "everything as JSON on standard output");
   command.add_flag("--table", options->table, "a table of well-known models in four formats");
   command.footer(

@@ -1,6 +1,7 @@
 #include "quire/plan/alternatives.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -18,10 +19,6 @@ int64_t context_of(const Plan& plan, const Wish& wish) {
              : 1;
 }
 
-int64_t tokens_each(const Plan& plan, const Wish& wish) {
-  return wish.tokens_each > 0 ? wish.tokens_each : context_of(plan, wish);
-}
-
 PlannedModel copy_of(const PlannedModel& model) {
   return {.name = model.name,
           .config = model.config,
@@ -33,7 +30,12 @@ PlannedModel copy_of(const PlannedModel& model) {
 
 class Search {
  public:
-  Search(const Plan& plan, const Wish& wish) : plan_(plan), wish_(wish) {}
+  Search(const Plan& plan, const Wish& wish) : plan_(plan), wish_(wish), base_(plan.options) {
+    // Who says how long sequences get leaves the context open, unless it is given.
+    if (wish.context == 0 || base_.max_model_len.has_value()) return;
+    base_.max_model_len = -1;
+    suffix_ = " --max-model-len auto";
+  }
 
   std::vector<Alternative> run() {
     try_types();
@@ -58,17 +60,19 @@ class Search {
     } catch (const LoadError&) {
       return;  // a degree or a group that does not divide
     }
+    alternative.change += suffix_;
     alternative.fits = satisfies(*changed, wish_);
     alternative.devices = static_cast<int32_t>(changed->ranks.size());
     alternative.rank_bytes = changed->fullest().fixed_bytes();
     alternative.max_model_len = changed->fits ? changed->max_model_len : 0;
-    alternative.sequences = changed->fits ? changed->concurrency(tokens_each(plan_, wish_)) : 0;
+    alternative.tokens_each = wish_.tokens_each > 0 ? wish_.tokens_each : changed->max_model_len;
+    alternative.sequences = changed->fits ? changed->concurrency(alternative.tokens_each) : 0;
     found_.push_back(std::move(alternative));
   }
 
   void try_types() {
     if (plan_.kv_dtype == DType::kF32) {
-      PlanOptions options = plan_.options;
+      PlanOptions options = base_;
       options.record.kv_cache_dtype = "bfloat16";
       attempt({.change = "--kv-cache-dtype bfloat16",
                .cost = "keys and values rounded to 8 significant bits, as most servers keep them",
@@ -81,7 +85,7 @@ class Search {
                              ? plan_.model.config.dtype != DType::kBF16
                              : false;
     if (dense32 && plan_.options.device.kind == Device::Kind::kCpu) {
-      PlanOptions options = plan_.options;
+      PlanOptions options = base_;
       options.record.dtype = "bfloat16";
       attempt({.change = "--dtype bfloat16",
                .cost = "weights rounded to 8 significant bits",
@@ -93,7 +97,7 @@ class Search {
   void try_step_size() {
     for (const int64_t tokens : {1024, 512}) {
       if (plan_.options.record.max_tokens <= tokens) continue;
-      PlanOptions options = plan_.options;
+      PlanOptions options = base_;
       options.record.max_tokens = tokens;
       attempt({.change = fmt::format("--max-num-batched-tokens {}", tokens),
                .cost = "long prompts take more steps, each of which reads the weights anew",
@@ -105,21 +109,17 @@ class Search {
   /// The longest that fits: only where nobody said how long it must be.
   void try_context() {
     if (plan_.options.max_model_len.has_value()) return;
-    PlanOptions options = plan_.options;
-    options.max_model_len = -1;
+    const size_t before = found_.size();
     Search longest(plan_, {.context = std::max<int64_t>(1, wish_.context),
                            .sequences = wish_.sequences,
                            .tokens_each = wish_.tokens_each});
-    longest.attempt({.change = "--max-model-len auto", .cost = {}, .price = Price::kContext},
-                    std::move(options));
-    for (Alternative& each : longest.found_) {
-      if (each.fits) {
-        each.change = fmt::format("--max-model-len {}", each.max_model_len);
-        each.cost = fmt::format("sequences of {} tokens at most, of the model's {}",
-                                each.max_model_len, plan_.model.config.max_position);
-      }
-      found_.push_back(std::move(each));
-    }
+    longest.attempt({.change = {}, .cost = {}, .price = Price::kContext}, longest.base_);
+    std::move(longest.found_.begin(), longest.found_.end(), std::back_inserter(found_));
+    if (found_.size() == before) return;
+    Alternative& each = found_.back();
+    if (each.max_model_len > 0) each.change = fmt::format("--max-model-len {}", each.max_model_len);
+    each.cost = fmt::format("sequences of {} tokens at most, of the model's {}", each.max_model_len,
+                            plan_.model.config.max_position);
   }
 
   void try_formats() {
@@ -127,7 +127,7 @@ class Search {
         plan_.options.record.format != nullptr ? plan_.options.record.format->textbook_bits : 16;
     for (const WeightFormat& format : weight_formats()) {
       if (format.textbook_bits >= now || format.name == "awq-4" || format.name == "q4_1") continue;
-      PlanOptions options = plan_.options;
+      PlanOptions options = base_;
       options.record.format = &format;
       const bool eight = format.textbook_bits == 8;
       attempt({.change = fmt::format("--quantization {}", format.name),
@@ -143,29 +143,34 @@ class Search {
     const int32_t tp = plan_.options.record.tensor_parallel;
     const int32_t pp = plan_.options.record.pipeline_parallel;
     for (const int32_t degree : {2, 4, 8}) {
-      if (degree > tp) {
-        PlanOptions options = plan_.options;
-        options.record.tensor_parallel = degree;
-        attempt(
-            {.change = fmt::format("--tensor-parallel-size {}", degree),
-             .cost = fmt::format("{} devices, two all-reduces a layer between them", degree * pp),
-             .price = Price::kDevices},
-            std::move(options));
-      }
-      if (degree > pp) {
-        PlanOptions options = plan_.options;
-        options.record.pipeline_parallel = degree;
-        attempt(
-            {.change = fmt::format("--pipeline-parallel-size {}", degree),
-             .cost = fmt::format("{} devices; one sequence is no faster than on one", degree * tp),
-             .price = Price::kDevices},
-            std::move(options));
-      }
+      if (degree <= tp) continue;
+      PlanOptions options = base_;
+      options.record.tensor_parallel = degree;
+      attempt({.change = fmt::format("--tensor-parallel-size {}", degree),
+               .cost = fmt::format("{} devices, two all-reduces a layer between them", degree * pp),
+               .price = Price::kDevices},
+              std::move(options));
+      if (last_fits()) break;  // more devices would fit all the more
+    }
+    for (const int32_t degree : {2, 4, 8}) {
+      if (degree <= pp) continue;
+      PlanOptions options = base_;
+      options.record.pipeline_parallel = degree;
+      attempt(
+          {.change = fmt::format("--pipeline-parallel-size {}", degree),
+           .cost = fmt::format("{} devices; one sequence is no faster than on one", degree * tp),
+           .price = Price::kDevices},
+          std::move(options));
+      if (last_fits()) break;
     }
   }
 
+  bool last_fits() const { return !found_.empty() && found_.back().fits; }
+
   const Plan& plan_;
   const Wish wish_;
+  PlanOptions base_;
+  std::string suffix_;
   std::vector<Alternative> found_;
 };
 
@@ -173,7 +178,8 @@ class Search {
 
 bool satisfies(const Plan& plan, const Wish& wish) {
   if (!plan.fits || plan.max_model_len < context_of(plan, wish)) return false;
-  return plan.concurrency(tokens_each(plan, wish)) >= static_cast<double>(wish.sequences);
+  const int64_t each = wish.tokens_each > 0 ? wish.tokens_each : plan.max_model_len;
+  return plan.concurrency(each) >= static_cast<double>(wish.sequences);
 }
 
 std::vector<Alternative> find_alternatives(const Plan& plan, const Wish& wish) {

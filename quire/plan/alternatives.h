@@ -13,7 +13,7 @@ namespace quire::plan {
 struct Wish {
   int64_t context = 0;      // tokens of the longest sequence; 0 = as the plan's options say
   int64_t sequences = 1;    // at once ...
-  int64_t tokens_each = 0;  // ... of so many tokens; 0 = of `context`
+  int64_t tokens_each = 0;  // ... of so many tokens; 0 = as many as fit
 };
 
 /// What a change takes away, the least first.
@@ -27,7 +27,8 @@ struct Alternative {
   int32_t devices = 1;
   int64_t rank_bytes = 0;  // of the fullest rank, without the pool
   int64_t max_model_len = 0;
-  double sequences = 0;  // at once, of Wish::tokens_each
+  int64_t tokens_each = 0;  // of the sequences counted:
+  double sequences = 0;     // at once
 };
 
 /// True when the plan fits and holds what is wished.

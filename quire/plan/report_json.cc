@@ -211,6 +211,7 @@ json::array alternatives_json(const std::vector<Alternative>& alternatives) {
                                {"devices", each.devices},
                                {"rank_fixed_bytes", each.rank_bytes},
                                {"max_model_len", each.max_model_len},
+                               {"tokens_each", each.tokens_each},
                                {"sequences", each.sequences}});
   }
   return out;

@@ -240,8 +240,8 @@ class TextReport {
     put("\nwhat would fit, the cheapest first:\n");
     for (const Alternative& each : report_.alternatives) {
       if (!each.fits) continue;
-      put("  {:<32}{:>10} a rank + KV cache of {:.1f} sequences; {}\n", each.change,
-          bytes(each.rank_bytes), each.sequences, each.cost);
+      put("  {:<32}{:>10} a rank beside the KV cache, which holds {:.1f} sequences of {}; {}\n",
+          each.change, bytes(each.rank_bytes), each.sequences, each.tokens_each, each.cost);
     }
     bool headed = false;
     for (const Alternative& each : report_.alternatives) {
