@@ -29,7 +29,7 @@ ALLOWED = {
     "plan": L6 + ["backend/cpu", "backend/dryrun"],
     "llm": L7,
     "server": ["base", "tensor", "checkpoint", "text", "sched", "runner", "engine", "llm"],
-    "bench": L6 + ["engine", "llm"],
+    "bench": L7 + ["llm"],
     "apps": L7 + ["plan", "llm", "server", "bench"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"quire/([^"]+)"')

@@ -18,6 +18,7 @@ Action add_info(CLI::App& app);
 Action add_bench(CLI::App& app);
 Action add_plan(CLI::App& app);
 Action add_pull(CLI::App& app);
+Action add_perplexity(CLI::App& app);
 Action add_tokenize(CLI::App& app);
 Action add_render(CLI::App& app);
 

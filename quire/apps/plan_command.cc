@@ -17,7 +17,6 @@
 #include "quire/apps/bench_commands.h"
 #include "quire/apps/commands.h"
 #include "quire/apps/model_options.h"
-#include "quire/base/cpu_count.h"
 #include "quire/base/error.h"
 #include "quire/llm/available_memory.h"
 #include "quire/llm/kv_sizing.h"
@@ -25,6 +24,7 @@
 #include "quire/plan/model_table.h"
 #include "quire/plan/pictures.h"
 #include "quire/plan/report.h"
+#include "quire/plan/this_device.h"
 #include "quire/plan/units.h"
 
 namespace quire::apps {
@@ -82,17 +82,14 @@ plan::Device chosen_device(const PlanCommand& command) {
   if (command.device != "this") {
     return plan::find_device(plan::built_in_devices(), command.device);
   }
-  plan::Device device;
-  device.name = "this";
-  device.workers =
-      command.model.llm.threads > 0 ? command.model.llm.threads : default_thread_count();
+  plan::Device device = plan::this_device(command.model.llm.threads);
   device.memory_bytes = llm::available_memory();
   return device;
 }
 
 /// The engine's own rule for its KV pool. Where memory was named, or is a GPU's, all that is left
 /// of the share goes to the pool, as the written configuration then says.
-plan::PoolSize engine_pool(const llm::Options& options, bool whole,
+plan::PoolSize engine_pool(const llm::Options& options, bool whole, bool cpu,
                            const plan::PoolDemand& demand) {
   llm::Options asked = options;
   asked.max_model_len = demand.may_shorten ? llm::Options::kLongestThatFits : demand.length;
@@ -108,6 +105,10 @@ plan::PoolSize engine_pool(const llm::Options& options, bool whole,
                                   plan::bytes_text(static_cast<double>(demand.memory_bytes))));
     }
     asked.kv_cache_memory_bytes = share - demand.fixed_bytes;
+    // Main memory has other uses than blocks that no sequence can reach.
+    const int64_t each = (demand.length + demand.block_tokens - 1) / demand.block_tokens;
+    const int64_t most = each * options.max_num_seqs * demand.block_bytes;
+    if (cpu) asked.kv_cache_memory_bytes = std::min(*asked.kv_cache_memory_bytes, most);
   }
   const llm::KvSize size = llm::size_kv(asked, {.block_bytes = demand.block_bytes,
                                                 .block_tokens = demand.block_tokens,
@@ -140,8 +141,9 @@ plan::PlanOptions plan_options(const PlanCommand& command, const llm::Options& l
   }
   const bool whole = named || options.device.kind == plan::Device::Kind::kGpu ||
                      command.device != "this" || !command.device_file.empty();
-  options.size_pool = [llm, whole](const plan::PoolDemand& demand) {
-    return engine_pool(llm, whole, demand);
+  const bool cpu = options.device.kind == plan::Device::Kind::kCpu;
+  options.size_pool = [llm, whole, cpu](const plan::PoolDemand& demand) {
+    return engine_pool(llm, whole, cpu, demand);
   };
   return options;
 }

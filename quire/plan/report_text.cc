@@ -256,7 +256,7 @@ class TextReport {
     if (!report_.config) return;
     put("\n{}\n", report_.config->command_line(report_.model));
     for (const Setting& setting : report_.config->settings) {
-      put("  {:<24}{:<12}{}\n", setting.key, setting.key == "model" ? "" : setting.value,
+      put("  {:<24}{:<14}{}\n", setting.key, setting.key == "model" ? "" : setting.value,
           setting.why);
     }
   }

@@ -114,7 +114,7 @@ class RooflinePicture {
   }
 
  private:
-  void draw_roofs(Page& page, Chart& chart, double low, double high) const {
+  void draw_roofs(Page& page, Chart& chart, double low, double high) {
     const double peak = std::max({device_.peak_fp32, device_.peak_bf16, device_.peak_int8});
     for (const MemoryLevel& level : device_.levels) {
       if (level.bytes_per_second <= 0) continue;
@@ -170,21 +170,26 @@ class RooflinePicture {
     }
   }
 
-  /// A dot where the spot is, and its number beside the roof: above it for decode, below for
-  /// prefill, further off where another number stands.
+  /// A dot where the spot is, and its number beside the roof: above it for decode and under a flat
+  /// roof's top, below for the rest of prefill; further off where something else stands.
   void mark(Page& page, Chart& chart, const Spot& spot, std::string_view fill, bool round,
             int number) {
     const double x = chart.x(spot.intensity);
     const double y = chart.y(spot.ceiling);
+    const bool flat = spot.intensity * device_.memory_bandwidth() > 1.05 * spot.ceiling;
     const double side = round ? -1 : 1;
-    double at_x = x + side * 22;
-    double at_y = y + side * 14;
+    double at_x = x + (flat ? -8 : side * 22);
+    double at_y = y + (flat ? -24 : side * 14);
     const auto taken = [&](const std::pair<double, double>& other) {
       return std::hypot(other.first - at_x, other.second - at_y) < 23;
     };
-    while (std::any_of(marks_.begin(), marks_.end(), taken)) {
-      at_x += side * 12;
-      at_y += side * 12;
+    const auto covers = [&](const Box& label) {
+      return at_x > label.left && at_x < label.right() && at_y > label.top && at_y < label.bottom();
+    };
+    while (std::any_of(marks_.begin(), marks_.end(), taken) ||
+           std::any_of(labels_.begin(), labels_.end(), covers)) {
+      at_x += flat ? -14 : side * 12;
+      at_y += flat ? -4 : side * 12;
     }
     marks_.emplace_back(at_x, at_y);
     page.line(x, y, at_x, at_y, fill, 1.5);
@@ -196,6 +201,7 @@ class RooflinePicture {
   const Report& report_;
   const Device& device_;
   std::vector<std::pair<double, double>> marks_;
+  std::vector<Box> labels_;
 };
 
 }  // namespace
