@@ -30,6 +30,9 @@ struct Options {
   double gpu_memory_utilization = 0.9;  // on a CPU: the share of available memory to use at most
   std::optional<int64_t> kv_cache_memory_bytes = {};
   std::optional<int64_t> num_gpu_blocks_override = {};
+  /// Touch the KV cache's memory in the background once the model is loaded, so that no step waits
+  /// for fresh pages; else memory is taken as it is used.
+  bool commit_kv_cache = false;
 
   int64_t max_num_batched_tokens = 2048;
   int32_t max_num_seqs = 128;
@@ -37,6 +40,18 @@ struct Options {
   bool enable_prefix_caching = true;         // share the KV blocks of equal prefixes
   std::string scheduling_policy = "fcfs";    // fcfs|priority
   int32_t long_prefill_token_threshold = 0;  // tokens of one prompt in a step; 0 = all that fit
+
+  /// Bytes that blocks out of the KV pool may take: those of preempted sequences, and cached ones
+  /// that the pool had no more room for. Taken as they are needed. Unset: kDefaultSwapBytes, or
+  /// what available memory leaves beside the rest; 0: none.
+  std::optional<int64_t> swap_space_bytes = {};
+  std::string swap_dir = {};             // a folder for a file instead of memory
+  std::string preemption_mode = "auto";  // auto|swap|recompute
+  /// A folder to keep the swap space's cached blocks in between runs; empty: they are lost.
+  std::string kv_cache_dir = {};
+  /// While streams run, steps are kept below so many milliseconds by giving them fewer tokens; 0:
+  /// max_num_batched_tokens alone limits them.
+  double target_itl_ms = 0;
 
   int32_t threads = 0;  // compute workers; 0 = one per physical core
   int32_t max_logprobs = 20;
