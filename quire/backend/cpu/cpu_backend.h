@@ -14,6 +14,10 @@
 
 namespace quire::backend::cpu {
 
+/// To be raised whenever a kernel's rounding, an order of summation or the layout of a KV page
+/// changes: KV caches that earlier versions kept are then of no use.
+inline constexpr int kNumbersVersion = 1;
+
 class CpuBackend : public Backend {
  public:
   struct Options {
@@ -36,8 +40,7 @@ class CpuBackend : public Backend {
 
   /// Throws LoadError naming the first operation that is unsupported.
   void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) override;
-  void copy_blocks(int32_t cache_group,
-                   std::span<const std::pair<int32_t, int32_t>> copies) override;
+  void copy_blocks(std::span<const BlockCopy> copies) override;
   /// Runs the whole step: the calling thread is worker 0. wait() has nothing left to do.
   void launch(const StepMeta& meta) override;
   void wait() override {}

@@ -220,6 +220,22 @@ TEST(CpuBackend, CopiedBlocksLetSequencesPart) {
   }
 }
 
+TEST(CpuBackend, SwappedBlocksComeBackTheSameElsewhere) {
+  for (const TinyConfig& config : served_configs()) {
+    const std::vector<int32_t> tokens = prompt(60);
+    Logits results[2];
+    for (const bool swapped : {false, true}) {
+      CpuBackend backend(options(3));
+      const TinyLlama model(config, backend);
+      TinyDriver driver(backend, model);
+      driver.step({{0, part(tokens, 0, 41)}});  // the last block in part
+      if (swapped) driver.swap_out_and_in(0);
+      results[swapped] = in_chunks(driver, part(tokens, 41, 60), {1});
+    }
+    EXPECT_TRUE(same_bits(results[0], results[1]));
+  }
+}
+
 TEST(CpuBackend, ReusedBlocksKeepNothing) {
   const TinyConfig config = served_configs()[1];
   CpuBackend backend(options(2));

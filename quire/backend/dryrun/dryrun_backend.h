@@ -30,8 +30,7 @@ class DryRunBackend final : public Backend {
   /// Keeps the specification only; no row is read.
   std::shared_ptr<const PackedWeight> pack(const WeightReader& reader) override;
   void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) override;
-  void copy_blocks(int32_t cache_group,
-                   std::span<const std::pair<int32_t, int32_t>> copies) override;
+  void copy_blocks(std::span<const BlockCopy> copies) override;
   /// Counts the step; last_step() has the result.
   void launch(const StepMeta& meta) override;
   void wait() override {}

@@ -265,6 +265,10 @@ class TinyDriver {
     memory_ = HugeBuffer(slab.layer_stride * group.num_layers, MemoryTag::kKvCache, nullptr);
     std::fill_n(reinterpret_cast<char*>(memory_.data()), memory_.size(), char(0xff));
     slab.data = memory_.data();
+    slab.num_swap_blocks = config_.num_blocks;
+    slab.swap_block_stride = group.block_bytes() + 64;
+    swap_.resize(static_cast<size_t>(slab.num_swap_blocks * slab.swap_block_stride));
+    slab.swap = swap_.data();
     backend_.load(program_, {&slab, 1});
     free_.resize(static_cast<size_t>(config_.num_blocks));
     std::iota(free_.begin(), free_.end(), 0);
@@ -310,10 +314,29 @@ class TinyDriver {
     if (copy.length % config_.block_tokens != 0) {
       const int32_t source = copy.blocks.back();
       copy.blocks.back() = take_block();
-      const std::pair<int32_t, int32_t> pair{source, copy.blocks.back()};
-      backend_.copy_blocks(0, {&pair, 1});
+      const BlockCopy block{.source = source, .destination = copy.blocks.back()};
+      backend_.copy_blocks({&block, 1});
     }
     at(to) = copy;
+  }
+
+  /// Moves a sequence's blocks out to the swap space and back into others, in one list, and fills
+  /// the old ones with NaN through a block that never held anything.
+  void swap_out_and_in(int index) {
+    Sequence& sequence = at(index);
+    const int32_t never_written = take_block();
+    std::vector<BlockCopy> copies;
+    for (const int32_t block : sequence.blocks) {
+      const int32_t place = config_.num_blocks - 1 - block;
+      copies.push_back({.kind = BlockCopy::Kind::kSwapOut, .source = block, .destination = place});
+      copies.push_back({.source = never_written, .destination = block});
+    }
+    for (int32_t& block : sequence.blocks) {
+      const int32_t place = config_.num_blocks - 1 - block;
+      block = take_block();
+      copies.push_back({.kind = BlockCopy::Kind::kSwapIn, .source = place, .destination = block});
+    }
+    backend_.copy_blocks(copies);
   }
 
  private:
@@ -349,6 +372,7 @@ class TinyDriver {
   TinyConfig config_;
   std::shared_ptr<const Program> program_;
   HugeBuffer memory_;
+  std::vector<std::byte> swap_;
   std::vector<int32_t> free_;
   std::vector<Sequence> sequences_;
   std::vector<int32_t> tokens_, positions_, slots_, starts_, contexts_, logits_rows_, tables_;

@@ -1,4 +1,4 @@
-#include "quire/checkpoint/testing/temp_folder.h"
+#include "quire/base/testing/temp_folder.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 #include "quire/base/error.h"
 
-namespace quire::checkpoint::testing {
+namespace quire {
 
 TempFolder::TempFolder() {
   std::string name = (std::filesystem::temp_directory_path() / "quire_test_XXXXXX").string();
@@ -19,4 +19,4 @@ TempFolder::~TempFolder() {
   std::filesystem::remove_all(path_, error);
 }
 
-}  // namespace quire::checkpoint::testing
+}  // namespace quire
