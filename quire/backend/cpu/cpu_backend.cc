@@ -163,6 +163,7 @@ std::string CpuBackend::op_times_table() const {
     steps = std::max(steps, time.steps);
   }
   std::vector<std::pair<int64_t, std::string>> rows;
+  rows.reserve(by_label.size());
   for (const auto& [label, ns] : by_label) rows.emplace_back(ns, label);
   std::sort(rows.rbegin(), rows.rend());
   std::string table = "  us/step  share  operations\n";
