@@ -22,7 +22,7 @@ constexpr int32_t kBlockTokens = 16;
 class KeptTierTest : public testing::Test {
  protected:
   SwapSpace::Options swap_options(int64_t num_blocks = 8) const {
-    return {.groups = {{.num_layers = 2, .num_kv_heads = 1, .head_dim = 8}},
+    return {.groups = {{.num_layers = 1, .num_kv_heads = 1, .head_dim = 16}},
             .num_blocks = num_blocks,
             .file = KeptTier::blocks_file(folder_.path())};
   }

@@ -16,9 +16,9 @@ namespace quire::runner {
 namespace {
 
 const std::vector<backend::CacheGroupSpec> kGroups = {
-    {.num_layers = 3, .num_kv_heads = 2, .head_dim = 8, .dtype = DType::kBF16},
-    {.num_layers = 1, .num_kv_heads = 1, .head_dim = 4, .dtype = DType::kF32, .block_tokens = 32}};
-constexpr int64_t kBlockBytes = 1024 * 3 + 1024;
+    {.num_layers = 3, .num_kv_heads = 1, .head_dim = 16, .dtype = DType::kBF16},
+    {.num_layers = 1, .num_kv_heads = 1, .head_dim = 16, .dtype = DType::kF32, .block_tokens = 32}};
+constexpr int64_t kBlockBytes = 1024 * 3 + 2 * 2048;
 
 std::string error_of(const SwapSpace::Options& options) {
   try {
