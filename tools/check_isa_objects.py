@@ -3,8 +3,9 @@
 
 Symbols: every weak one lies in quire::backend::cpu::<level>. The linker keeps one copy of a weak function, and a copy
 compiled for AVX-512 must never serve a processor without.
-Spills (--spills, for optimised g++ builds): how often the inner loops of matmul tiles store vector registers to the stack
-and load them from there, as shares of their products: see ACCEPTED. With AVX-512, loops of dot products never do.
+Spills (--spills, for optimised g++ builds): how often the inner loops of matmul tiles and of the peaks' probes store
+vector registers to the stack and load them from there, as shares of their products: see ACCEPTED. With AVX-512, loops of
+dot products never do.
 """
 import argparse
 import pathlib
@@ -23,7 +24,8 @@ ACCEPTED = {("avx512", True): (0, 0), ("avx512", False): (1 / 14, 1 / 3),
 STACK_STORE = re.compile(r"v\w+\s+%[xyz]mm\d+,[^%]*\(%r[sb]p")
 STACK_LOAD = re.compile(r"v\w+\s+(\$\w+,)?[^%,]*\(%r[sb]p[^)]*\),.*%[yz]mm")
 JUMP = re.compile(r"j\w+\s+([0-9a-f]+)")
-TILE = re.compile(r"(direct|grouped)_tile<")
+# Tiles of matmuls, and the loops that measure peaks.
+TILE = re.compile(r"(direct_tile|grouped_tile|repeat)<")
 
 
 def level_of(path: str) -> str:

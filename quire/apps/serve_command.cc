@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "quire/apps/commands.h"
+#include "quire/apps/config_file.h"
 #include "quire/apps/model_options.h"
 #include "quire/base/log.h"
 #include "quire/server/error_response.h"
@@ -137,6 +138,7 @@ int serve(ServeOptions& options) {
   std::shared_ptr<server::Metrics> metrics;
   std::atomic<server::Metrics*> metrics_view{nullptr};
   std::atomic<server::StatsLog*> stats_log_view{nullptr};
+  options.model.llm.commit_kv_cache = true;
   options.model.llm.on_step = [&](const engine::StepStats& step) {
     if (server::Metrics* view = metrics_view.load()) view->observe_step(step);
     if (server::StatsLog* view = stats_log_view.load()) view->observe_step();
@@ -177,6 +179,7 @@ Action add_serve(CLI::App& command) {
   command.add_option("model_tag", options->model.model, "the model: see --model");
   add_model_options(command, options->model);
   add_server_options(command, *options);
+  add_config_option(command);
   command.footer(
       "Endpoints: /v1/chat/completions /v1/completions /v1/models /health /version /metrics\n"
       "SIGTERM (or Ctrl-C) lets running requests finish; a second one leaves at once.");

@@ -10,6 +10,8 @@ std::string_view memory_tag_name(MemoryTag tag) {
       return "packed copies";
     case MemoryTag::kKvCache:
       return "kv cache";
+    case MemoryTag::kSwapSpace:
+      return "swap space";
     case MemoryTag::kArena:
       return "arena";
     case MemoryTag::kTokenizer:

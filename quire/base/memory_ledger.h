@@ -8,8 +8,8 @@
 
 namespace quire {
 
-enum class MemoryTag { kWeights, kPackedCopies, kKvCache, kArena, kTokenizer, kOther };
-inline constexpr int kNumMemoryTags = 6;
+enum class MemoryTag { kWeights, kPackedCopies, kKvCache, kSwapSpace, kArena, kTokenizer, kOther };
+inline constexpr int kNumMemoryTags = 7;
 
 std::string_view memory_tag_name(MemoryTag tag);
 

@@ -27,6 +27,7 @@ void round_to_int8(float* values, int64_t count) {
 }  // namespace
 
 std::string ReferenceBackend::unsupported(const backend::Program& /*program*/, const Op& op) const {
+  if (op.attention.soft_cap != 0) return "soft caps";
   return op.attention.window != 0 ? "sliding windows" : "";
 }
 
@@ -64,12 +65,12 @@ void ReferenceBackend::load(std::shared_ptr<const backend::Program> program,
   }
 }
 
-void ReferenceBackend::copy_blocks(int32_t cache_group,
-                                   std::span<const std::pair<int32_t, int32_t>> copies) {
-  const auto& group = program_->cache_groups[static_cast<size_t>(cache_group)];
-  const int64_t size = int64_t{group.block_tokens} * group.num_kv_heads * group.head_dim;
-  for (KvLayer& layer : kv_[static_cast<size_t>(cache_group)]) {
-    for (const auto& [from, to] : copies) {
+void ReferenceBackend::copy_blocks(std::span<const backend::BlockCopy> copies) {
+  for (const auto& [kind, group_index, from, to] : copies) {
+    QUIRE_CHECK(kind == backend::BlockCopy::Kind::kWithinPool);
+    const auto& group = program_->cache_groups[static_cast<size_t>(group_index)];
+    const int64_t size = int64_t{group.block_tokens} * group.num_kv_heads * group.head_dim;
+    for (KvLayer& layer : kv_[static_cast<size_t>(group_index)]) {
       std::copy_n(layer.k.begin() + from * size, size, layer.k.begin() + to * size);
       std::copy_n(layer.v.begin() + from * size, size, layer.v.begin() + to * size);
     }
