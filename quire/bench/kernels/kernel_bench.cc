@@ -20,7 +20,6 @@ namespace quire::bench {
 namespace {
 
 using backend::ActType;
-
 using backend::Layout;
 using backend::Offset;
 using backend::PackedWeight;
