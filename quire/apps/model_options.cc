@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "quire/base/cpu_count.h"
 #include "quire/base/error.h"
 #include "quire/base/progress.h"
 #include "quire/hub/model_store.h"
@@ -114,7 +115,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "int8"}))
       ->capture_default_str();
   command.add_option("--kv-cache-dtype", llm.kv_cache_dtype, "type of the KV cache")
-      ->check(CLI::IsMember({"auto", "bfloat16", "float32"}))
+      ->check(CLI::IsMember({"auto", "bfloat16", "float16", "float32"}))
       ->capture_default_str();
   command.add_option("--max-model-len", options.max_model_len,
                      "longest sequence, prompt and output together (8192, 8k, auto); the model's "
@@ -154,6 +155,9 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       .add_option("--threads", llm.threads,
                   "compute threads; 0: one a physical core this process may use")
       ->capture_default_str();
+  command.add_option("--cpu-affinity", options.cpu_affinity,
+                     "processors the compute threads are bound to, one each (0-3,6); unbound when "
+                     "not given");
   command.add_option("--seed", options.seed, "accepted; requests carry their own seeds");
   command
       .add_option("--generation-config", llm.generation_config,
@@ -192,6 +196,14 @@ llm::Options engine_options(const ModelOptions& options) {
     llm.max_model_len = llm::Options::kLongestThatFits;
   } else if (!options.max_model_len.empty()) {
     llm.max_model_len = parse_count(options.max_model_len, "--max-model-len");
+  }
+  if (!options.cpu_affinity.empty()) {
+    const auto cpus = parse_cpu_list(options.cpu_affinity);
+    if (!cpus) {
+      throw LoadError("--cpu-affinity", "", "different processors such as 0-3,6",
+                      options.cpu_affinity);
+    }
+    llm.cpu_affinity = *cpus;
   }
   if (!options.kv_cache_memory_bytes.empty()) {
     llm.kv_cache_memory_bytes =

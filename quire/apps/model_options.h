@@ -17,6 +17,7 @@ struct ModelOptions {
   std::string max_model_len;
   std::string chat_template_file;
   std::string kv_cache_memory_bytes;
+  std::string cpu_affinity;
   std::string max_num_batched_tokens;  // empty: 2,048, or fewer for the sake of target_itl_ms
   std::optional<double> target_itl_ms;
   int32_t tensor_parallel_size = 1;

@@ -52,9 +52,11 @@ class Backend {
   /// Packs a weight, reading its rows in parallel. A counting backend returns empty buffers.
   virtual std::shared_ptr<const PackedWeight> pack(const WeightReader& reader) = 0;
 
-  /// Takes the program and allocates its arena; `slabs` (one per cache group) must outlive the
-  /// backend's use of them.
+  /// Takes the program and allocates its arena; `slabs` (one per cache group) must live until
+  /// unload(), the next load() or the backend's end: late workers may read them after wait().
   virtual void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) = 0;
+  /// Forgets the program; afterwards nothing reads its slabs.
+  virtual void unload() {}
   /// Copies whole blocks before the next launch. The copies take effect in their order: one may
   /// read what an earlier one wrote, or overwrite what it read.
   virtual void copy_blocks(std::span<const BlockCopy> copies) = 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <span>
@@ -5,9 +6,11 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "quire/base/background_commit.h"
 #include "quire/base/check.h"
+#include "quire/base/cpu_count.h"
 #include "quire/base/error.h"
 #include "quire/base/log.h"
 #include "quire/base/memory_ledger.h"
@@ -29,9 +32,31 @@ namespace {
 
 using backend::cpu::CpuBackend;
 
+/// Throws LoadError when a processor of the list is not this process's to use, or the list is too
+/// short.
+void check_affinity(const Options& options) {
+  const std::vector<int> allowed = allowed_cpus();
+  for (const int cpu : options.cpu_affinity) {
+    if (!std::binary_search(allowed.begin(), allowed.end(), cpu)) {
+      throw LoadError("--cpu-affinity", "",
+                      fmt::format("processors out of {}", fmt::join(allowed, ",")),
+                      std::to_string(cpu));
+    }
+  }
+  if (!options.cpu_affinity.empty() &&
+      options.threads > static_cast<int32_t>(options.cpu_affinity.size())) {
+    throw LoadError("--cpu-affinity", "",
+                    fmt::format("a processor for each of {} threads", options.threads),
+                    std::to_string(options.cpu_affinity.size()));
+  }
+}
+
 CpuBackend::Options cpu_options(const Options& options, MemoryLedger* ledger) {
+  check_affinity(options);
   CpuBackend::Options cpu;
   cpu.num_threads = options.threads;
+  cpu.cpus = options.cpu_affinity;
+  if (cpu.num_threads == 0) cpu.num_threads = static_cast<int>(cpu.cpus.size());
   cpu.ledger = ledger;
   return cpu;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "quire/engine/engine.h"
 
@@ -17,7 +18,7 @@ struct Options {
   std::string tokenizer = {};
   std::string dtype = "auto";             // auto|half|float16|bfloat16|float|float32
   std::string activation_dtype = "auto";  // auto|fp32|bf16|int8
-  std::string kv_cache_dtype = "auto";    // auto|bfloat16|float32
+  std::string kv_cache_dtype = "auto";    // auto|bfloat16|float16|float32
   /// Jinja source that replaces the model's chat template; empty: the model's.
   std::string chat_template = {};
   /// "auto": sampling defaults from the model's generation_config.json; "vllm": neutral ones.
@@ -53,7 +54,9 @@ struct Options {
   /// max_num_batched_tokens alone limits them.
   double target_itl_ms = 0;
 
-  int32_t threads = 0;  // compute workers; 0 = one per physical core
+  int32_t threads = 0;  // compute workers; 0 = one per physical core, or per entry of cpu_affinity
+  std::vector<int> cpu_affinity =
+      {};  // worker i runs on this processor; empty: placed by the system
   int32_t max_logprobs = 20;
   int64_t max_waiting_requests = 1024;
   int64_t max_waiting_prompt_tokens = 4 << 20;

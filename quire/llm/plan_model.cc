@@ -25,8 +25,10 @@ constexpr int64_t kMinLogitsRows = 64;
 /// --kv-cache-dtype; auto follows --dtype, which itself follows the checkpoint.
 DType kv_dtype_of(std::string_view text, weights::WeightDType dtype, DType stored) {
   if (text == "bfloat16" || text == "bf16") return DType::kBF16;
+  if (text == "float16" || text == "fp16" || text == "half") return DType::kF16;
   if (text == "float32" || text == "fp32") return DType::kF32;
-  if (text != "auto") throw LoadError("--kv-cache-dtype", "", "auto, bfloat16 or float32", text);
+  if (text != "auto")
+    throw LoadError("--kv-cache-dtype", "", "auto, bfloat16, float16 or float32", text);
   const bool follows_fp32 = dtype == weights::WeightDType::kFloat32 ||
                             (dtype == weights::WeightDType::kAuto && stored == DType::kF32);
   return follows_fp32 ? DType::kF32 : DType::kBF16;

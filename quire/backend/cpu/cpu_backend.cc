@@ -115,8 +115,9 @@ void CpuBackend::load(std::shared_ptr<const Program> program, std::span<const Kv
   program_ = std::move(program);
   slabs_.assign(slabs.begin(), slabs.end());
   arena_ = HugeBuffer(program_->arena_bytes, MemoryTag::kArena, options_.ledger);
-  walker_ = std::make_unique<Walker>(program_, kernels_, slabs_, arena_.data(), pool_,
-                                     options_.ledger, options_.time_ops || trace_wanted());
+  walker_ = std::make_unique<Walker>(
+      program_, kernels_, slabs_, arena_.data(), pool_, options_.ledger,
+      Walker::Options{options_.time_ops || trace_wanted(), options_.on_claim});
   const TensorDecl& logits = program_->tensors[static_cast<size_t>(program_->logits)];
   logits_ = reinterpret_cast<const float*>(arena_.data() + logits.offset);
   logits_stride_ = logits.row_bytes / 4;
@@ -162,6 +163,7 @@ std::string CpuBackend::op_times_table() const {
     steps = std::max(steps, time.steps);
   }
   std::vector<std::pair<int64_t, std::string>> rows;
+  rows.reserve(by_label.size());
   for (const auto& [label, ns] : by_label) rows.emplace_back(ns, label);
   std::sort(rows.rbegin(), rows.rend());
   std::string table = "  us/step  share  operations\n";

@@ -2,6 +2,7 @@
 // set.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ class CpuBackend : public Backend {
     /// Adds up where steps spend their time, see op_times(). QUIRE_TRACE=1 in the environment does
     /// too, and prints op_times_table() to stderr at the end.
     bool time_ops = false;
+    /// For tests: see Walker::Options::on_claim.
+    std::function<void(int worker, bool opened)> on_claim = {};
   };
 
   explicit CpuBackend(Options options);
@@ -40,6 +43,7 @@ class CpuBackend : public Backend {
 
   /// Throws LoadError naming the first operation that is unsupported.
   void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) override;
+  void unload() override { walker_.reset(); }
   void copy_blocks(std::span<const BlockCopy> copies) override;
   /// Runs the whole step: the calling thread is worker 0. wait() has nothing left to do.
   void launch(const StepMeta& meta) override;
@@ -54,6 +58,8 @@ class CpuBackend : public Backend {
   /// The step's phases (operations between two barriers) with the time they took so far. Empty
   /// unless Options::time_ops. Requires load().
   const std::vector<PhaseTime>& op_times() const;
+  /// Times that a worker did again what one without a processor had begun. Requires load().
+  int64_t num_rescues() const { return walker_->num_rescues(); }
   void reset_op_times();
   /// op_times() summed by the kinds of operations a phase holds, as a table for people.
   std::string op_times_table() const;

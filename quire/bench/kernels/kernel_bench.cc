@@ -87,7 +87,7 @@ class KernelBench {
         level_(cpu::chosen_level()),
         backend_(backend_options(options, level_)),
         ceilings_([this](const std::function<void(int, int)>& fn) { backend_.parallel(fn); },
-                  backend_.num_workers(), level_) {}
+                  backend_.num_workers(), level_, options.ceiling_bytes) {}
 
   KernelBenchResult run() {
     total_ = count();

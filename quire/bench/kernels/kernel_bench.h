@@ -58,6 +58,7 @@ struct KernelBenchOptions {
   /// Memory the weights (or the KV pages) of one measurement take at least, so that none is in a
   /// cache when its turn comes.
   int64_t cold_bytes = int64_t{128} << 20;
+  int64_t ceiling_bytes = int64_t{256} << 20;  // that the read bandwidth is measured on
   std::function<void(int done, int total)> on_progress = {};
 };
 

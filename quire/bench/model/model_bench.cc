@@ -73,7 +73,7 @@ class ModelBench {
       : options_(options),
         pool_(pool_options(options)),
         ceilings_([this](const std::function<void(int, int)>& fn) { pool_.run(fn); },
-                  pool_.num_workers(), backend::cpu::chosen_level()) {}
+                  pool_.num_workers(), backend::cpu::chosen_level(), options.ceiling_bytes) {}
 
   ModelBenchResult run() {
     list_tests();

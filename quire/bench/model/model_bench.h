@@ -20,7 +20,8 @@ struct ModelBenchOptions {
   int64_t context = 128;                                // tokens before the first decoded one
   int64_t decode_tokens = 64;                           // of each stream in the measured window
   int rounds = 3;
-  bool with_ops = false;  // also time the program's operations, see OpTable
+  bool with_ops = false;                       // also time the program's operations, see OpTable
+  int64_t ceiling_bytes = int64_t{256} << 20;  // that the read bandwidth is measured on
   std::function<void(int done, int total)> on_progress = {};
 };
 

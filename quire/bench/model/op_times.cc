@@ -50,7 +50,7 @@ class OpTimer {
     loaded_.backend().wait();
     CeilingRounds ceilings(
         [this](const std::function<void(int, int)>& fn) { loaded_.backend().parallel(fn); },
-        loaded_.backend().num_workers(), backend::cpu::chosen_level());
+        loaded_.backend().num_workers(), backend::cpu::chosen_level(), options_.ceiling_bytes);
     const std::vector<double> seconds = phase_seconds(step, ceilings);
     OpTable table;
     table.step.is_prefill = is_prefill;

@@ -16,6 +16,12 @@ bool multiplies(OpKind kind) {
   return kind == OpKind::kMatmul || kind == OpKind::kAttention;
 }
 
+/// What is read from memory. Storing a token's keys and values reads nothing.
+double bytes_read(const OpCost& cost) {
+  return static_cast<double>(cost.weight_bytes +
+                             (cost.kind == OpKind::kStoreKv ? 0 : cost.kv_bytes));
+}
+
 }  // namespace
 
 ActType arithmetic_of(const Program& program, const Op& op) {
@@ -46,7 +52,7 @@ ProgramCost cost_of_ops(const Program& program, const std::vector<OpCost>& costs
   ProgramCost cost;
   std::array<double, 3> by_act = {};
   for (size_t i = first_op; i < last_op; ++i) {
-    cost.bytes += static_cast<double>(costs[i].weight_bytes + costs[i].kv_bytes);
+    cost.bytes += bytes_read(costs[i]);
     if (!multiplies(costs[i].kind)) continue;
     const auto operations = static_cast<double>(costs[i].operations);
     cost.operations += operations;
@@ -65,8 +71,8 @@ double roofline_seconds(const Program& program, const std::vector<OpCost>& costs
                         size_t last_op, const backend::cpu::Ceilings& ceilings) {
   double seconds = 0;
   for (size_t i = first_op; i < last_op; ++i) {
-    const auto bytes = static_cast<double>(costs[i].weight_bytes + costs[i].kv_bytes);
-    const double reading = ceilings.read_gbs > 0 ? bytes / ceilings.read_gbs / 1e9 : 0;
+    const double reading =
+        ceilings.read_gbs > 0 ? bytes_read(costs[i]) / ceilings.read_gbs / 1e9 : 0;
     const double peak = peak_of(ceilings, arithmetic_of(program, program.ops[i]));
     const bool computes = multiplies(costs[i].kind) && peak > 0;
     const double computing = computes ? static_cast<double>(costs[i].operations) / peak / 1e9 : 0;

@@ -22,6 +22,7 @@ struct TinyConfig {
   int64_t ffn = 96;
   int64_t vocab = 50;
   int32_t window = 0;
+  float soft_cap = 0;
   Layout layout = Layout::kDense;
   DType dtype = DType::kF32;  // of dense weights
   ActType act = ActType::kF32;
@@ -172,8 +173,9 @@ class TinyLlama {
     return out;
   }
   AttentionShape attention_shape() const {
-    return {config_.heads, config_.kv_heads, config_.head_dim,
-            1.0f / std::sqrt(static_cast<float>(config_.head_dim)), config_.window};
+    return {config_.heads,    config_.kv_heads,
+            config_.head_dim, 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
+            config_.window,   config_.soft_cap};
   }
   static std::vector<double> row_of(const PackedWeight& weight, int64_t index) {
     std::vector<float> row(static_cast<size_t>(weight.spec.in));
@@ -230,7 +232,9 @@ class TinyLlama {
         for (size_t s = from; s <= t; ++s) {
           double dot = 0;
           for (size_t i = 0; i < d; ++i) dot += q[t][head * d + i] * k[s][kv + i];
-          p.push_back(std::exp(dot * attention_shape().scale));
+          dot *= attention_shape().scale;
+          if (config_.soft_cap > 0) dot = config_.soft_cap * std::tanh(dot / config_.soft_cap);
+          p.push_back(std::exp(dot));
         }
         const double sum = std::accumulate(p.begin(), p.end(), 0.0);
         for (size_t s = from; s <= t; ++s) {
@@ -274,6 +278,10 @@ class TinyDriver {
     std::iota(free_.begin(), free_.end(), 0);
     std::shuffle(free_.begin(), free_.end(), std::mt19937(block_seed));
   }
+
+  ~TinyDriver() { backend_.unload(); }
+  TinyDriver(const TinyDriver&) = delete;
+  TinyDriver& operator=(const TinyDriver&) = delete;
 
   const Program& program() const { return *program_; }
 
