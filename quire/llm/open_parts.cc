@@ -11,6 +11,7 @@
 #include "quire/llm/llm.h"
 #include "quire/llm/parts.h"
 #include "quire/llm/plan_model.h"
+#include "quire/llm/profile_steps.h"
 #include "quire/models/program_recorder.h"
 #include "quire/models/registry.h"
 #include "quire/runner/kv_store.h"
@@ -25,16 +26,24 @@ CpuBackend::Options cpu_options(const Options& options, MemoryLedger* ledger) {
   CpuBackend::Options cpu;
   cpu.num_threads = options.threads;
   cpu.ledger = ledger;
+  cpu.profile_steps = static_cast<bool>(options.on_step_record);
   return cpu;
+}
+
+int64_t vector_bytes(const backend::Program& program) {
+  int64_t bytes = 0;
+  for (const auto& vector : program.vectors) bytes += 4 * static_cast<int64_t>(vector.size());
+  return bytes;
 }
 
 /// The runner of a loaded model, with everything it runs on. Members die in reverse order.
 class LoadedRunner final : public runner::Runner {
  public:
   LoadedRunner(const Options& options, const checkpoint::Checkpoint& checkpoint,
-               const ModelPlan& plan, std::unique_ptr<MemoryLedger> ledger,
+               const ModelPlan& plan, std::shared_ptr<MemoryLedger> ledger,
                std::unique_ptr<CpuBackend> cpu)
       : ledger_(std::move(ledger)),
+        on_step_record_(options.on_step_record),
         kv_({.groups = plan.cache_groups,
              .num_blocks = plan.memory.num_blocks,
              .ledger = ledger_.get()}),
@@ -44,10 +53,27 @@ class LoadedRunner final : public runner::Runner {
         runner::ModelRunner::Options{.vocab_size = plan.vocab_size,
                                      .max_num_seqs = plan.scheduler.max_num_seqs},
         *backend_);
+    sampler_ = LedgerEntry(ledger_.get(), MemoryTag::kOther, plan.memory.other);
   }
 
-  void launch(const sched::BatchPlan& plan) override { runner_->launch(plan); }
-  runner::StepOutput& finish() override { return runner_->finish(); }
+  void launch(const sched::BatchPlan& plan) override {
+    plan_ = &plan;
+    launch_ns_ = backend::cpu::steady_ns();
+    runner_->launch(plan);
+  }
+  runner::StepOutput& finish() override {
+    const int64_t begin_ns = backend::cpu::steady_ns();
+    runner::StepOutput& output = runner_->finish();
+    if (on_step_record_) {
+      on_step_record_({.plan = *plan_,
+                       .program = *program_,
+                       .phases = backend_->phases(),
+                       .forward = backend_->last_step(),
+                       .launch_ns = launch_ns_,
+                       .sample = {begin_ns, backend::cpu::steady_ns()}});
+    }
+    return output;
+  }
 
  private:
   void load_program(const Options& options, const checkpoint::Checkpoint& checkpoint,
@@ -59,26 +85,34 @@ class LoadedRunner final : public runner::Runner {
         models::record_program(*model, {.max_tokens = options.max_num_batched_tokens,
                                         .max_logits = plan.max_logits,
                                         .cache_groups = plan.cache_groups}));
+    vectors_ = LedgerEntry(ledger_.get(), MemoryTag::kWeights, vector_bytes(*program));
     backend_->load(program, kv_.slabs());
-    check_plan(*program, plan);
+    program_ = std::move(program);
+    check_plan(plan);
   }
 
   /// The plan was counted from the same program: what differs now is a bug.
-  void check_plan(const backend::Program& program, const ModelPlan& plan) const {
-    QUIRE_CHECK(program.weight_bytes() == plan.memory.weights);
-    int64_t vectors = 0;
-    for (const auto& vector : program.vectors) vectors += 4 * static_cast<int64_t>(vector.size());
-    QUIRE_CHECK(ledger_->current(MemoryTag::kWeights) + ledger_->current(MemoryTag::kPackedCopies) +
-                    vectors ==
+  void check_plan(const ModelPlan& plan) const {
+    QUIRE_CHECK(program_->weight_bytes() == plan.memory.weights);
+    QUIRE_CHECK(ledger_->current(MemoryTag::kWeights) +
+                    ledger_->current(MemoryTag::kPackedCopies) ==
                 plan.memory.weights + plan.memory.packed_copies);
     QUIRE_CHECK(ledger_->current(MemoryTag::kKvCache) == plan.memory.kv_cache);
     QUIRE_CHECK(ledger_->current(MemoryTag::kArena) == plan.memory.arena);
+    QUIRE_CHECK(ledger_->current(MemoryTag::kWorkerScratch) == plan.memory.worker_scratch);
   }
 
-  std::unique_ptr<MemoryLedger> ledger_;
+  std::shared_ptr<MemoryLedger> ledger_;
+  const std::function<void(const StepRecord&)> on_step_record_;
   runner::KvStore kv_;
   std::unique_ptr<CpuBackend> backend_;
+  std::shared_ptr<const backend::Program> program_;
   std::unique_ptr<runner::ModelRunner> runner_;
+  LedgerEntry vectors_;  // norms, biases, rotary frequencies
+  LedgerEntry sampler_;
+
+  const sched::BatchPlan* plan_ = nullptr;  // launched
+  int64_t launch_ns_ = 0;
 };
 
 std::string read_template(const checkpoint::Checkpoint& checkpoint, const Options& options) {
@@ -115,11 +149,10 @@ Parts open_parts(const Options& options) {
   checkpoint::Checkpoint checkpoint = checkpoint::open_checkpoint(options.model);
   replace_tokenizer(checkpoint, options);
   Parts parts;
-  auto ledger = std::make_unique<MemoryLedger>();
-  auto cpu = std::make_unique<CpuBackend>(cpu_options(options, ledger.get()));
+  if (options.ledger != nullptr) parts.ledger = options.ledger;
+  auto cpu = std::make_unique<CpuBackend>(cpu_options(options, parts.ledger.get()));
   parts.backend_name =
       fmt::format("cpu/{}", backend::cpu::level_name(backend::cpu::chosen_level()));
-  const ModelPlan plan = plan_model(options, checkpoint, *cpu);
 
   // The cheap parts first: a bad template or tokenizer need not wait for the weights.
   const std::string chat_template = read_template(checkpoint, options);
@@ -129,21 +162,29 @@ Parts open_parts(const Options& options) {
   }
   if (!checkpoint.tokenizer.vocab.empty()) {
     parts.tokenizer = std::make_unique<text::Tokenizer>(std::move(checkpoint.tokenizer));
+    parts.tokenizer_bytes =
+        LedgerEntry(parts.ledger.get(), MemoryTag::kTokenizer, parts.tokenizer->heap_size());
   }
+  const ModelPlan plan = plan_model(options, checkpoint, *cpu, parts.tokenizer_bytes.bytes());
   if (options.generation_config == "auto") parts.generation = checkpoint.generation;
   parts.scheduler = plan.scheduler;
   parts.vocab_size = plan.vocab_size;
   parts.memory = plan.memory;
   parts.runner =
-      std::make_unique<LoadedRunner>(options, checkpoint, plan, std::move(ledger), std::move(cpu));
+      std::make_unique<LoadedRunner>(options, checkpoint, plan, parts.ledger, std::move(cpu));
   parts.config = std::move(checkpoint.config);
   return parts;
 }
 
 MemoryReport count_memory(const Options& options) {
-  const checkpoint::Checkpoint checkpoint = checkpoint::open_checkpoint(options.model);
+  checkpoint::Checkpoint checkpoint = checkpoint::open_checkpoint(options.model);
+  replace_tokenizer(checkpoint, options);
+  int64_t tokenizer_bytes = 0;
+  if (!checkpoint.tokenizer.vocab.empty()) {
+    tokenizer_bytes = text::Tokenizer(std::move(checkpoint.tokenizer)).heap_size();
+  }
   const CpuBackend cpu(cpu_options(options, nullptr));
-  return plan_model(options, checkpoint, cpu).memory;
+  return plan_model(options, checkpoint, cpu, tokenizer_bytes).memory;
 }
 
 }  // namespace quire::llm

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "quire/base/memory_ledger.h"
 #include "quire/engine/engine.h"
 
 namespace quire::llm {
+
+struct StepRecord;
 
 struct Options {
   /// A GGUF file or an HF folder.
@@ -47,6 +51,12 @@ struct Options {
   std::function<void(const engine::StepStats&)> on_step = {};
   /// Called while weights are packed: bytes done of bytes in all. May be empty.
   std::function<void(int64_t done, int64_t total)> on_load_progress = {};
+  /// Called on the engine thread after each step with where its time went (profile_steps.h); the
+  /// backend then reads the clock around every operation. May be empty.
+  std::function<void(const StepRecord&)> on_step_record = {};
+
+  /// Where memory is counted; null: a ledger of the engine's own.
+  std::shared_ptr<MemoryLedger> ledger = {};
 };
 
 }  // namespace quire::llm

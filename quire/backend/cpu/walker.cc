@@ -1,7 +1,6 @@
 #include "quire/backend/cpu/walker.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <utility>
 
@@ -35,12 +34,6 @@ std::map<int32_t, int32_t> rope_vectors(const Program& program) {
 
 int64_t rope_table_bytes(const Program& program, int32_t head_dim) {
   return ceil_div(program.max_tokens * head_dim * 4, 64) * 64;
-}
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 /// How one matmul of a phase is cut: item = tile * row_blocks + row_block.
@@ -98,18 +91,22 @@ int64_t Walker::scratch_bytes(const Program& program, int num_workers) {
 
 Walker::Walker(std::shared_ptr<const Program> program, const KernelTable& kernels,
                std::span<const KvSlab> slabs, std::byte* arena, ThreadPool& pool,
-               MemoryLedger* ledger, bool time_phases)
+               MemoryLedger* ledger, bool time_phases, bool profile_steps)
     : program_(std::move(program)),
       kernels_(kernels),
       pool_(pool),
       phases_(make_schedule(*program_)),
       scratch_(scratch_bytes(*program_, pool.num_workers()), MemoryTag::kArena, ledger),
       ranges_(pool.num_workers()),
-      time_phases_(time_phases) {
+      time_phases_(time_phases || profile_steps) {
   bind(slabs, arena);
   unit_starts_.reserve(static_cast<size_t>(program_->max_tokens) + 1);
   if (time_phases_) {
     for (const Phase& phase : phases_) times_.push_back({phase, 0, 0});
+  }
+  if (profile_steps) {
+    timer_ = std::make_unique<StepTimer>(phases_, static_cast<int64_t>(program_->ops.size()),
+                                         pool.num_workers());
   }
 }
 
@@ -159,7 +156,9 @@ void Walker::run(const StepMeta& meta) {
   meta_ = &meta;
   cut_units(meta);
   for (AttentionPlan& plan : plans_) plan.build(meta);
+  if (timer_ != nullptr) timer_->begin_step();
   pool_.run([this](int worker, int /*num_workers*/) { work(worker); });
+  if (timer_ != nullptr) timer_->end_step();
   phases_run_ += static_cast<uint32_t>(phases_.size());
 }
 
@@ -177,11 +176,12 @@ void Walker::cut_units(const StepMeta& meta) {
 }
 
 void Walker::work(int worker) {
-  int64_t before = time_phases_ && worker == 0 ? now_ns() : 0;
+  int64_t before = time_phases_ && worker == 0 ? steady_ns() : 0;
   for (size_t i = 0; i < phases_.size(); ++i) {
     const Phase& phase = phases_[i];
     const uint32_t number = phases_run_ + static_cast<uint32_t>(i) + 1;
     if (num_rows(phase.rows) == 0) continue;
+    if (timer_ != nullptr) timer_->enter(i, worker);
     switch (phase.kind) {
       case Phase::Kind::kRows:
         work_rows(phase, number, worker);
@@ -193,9 +193,11 @@ void Walker::work(int worker) {
         work_attention(phase, number, worker);
         break;
     }
+    if (timer_ != nullptr) timer_->leave(i, worker);
     if (i + 1 < phases_.size() || time_phases_) pool_.barrier();
     if (time_phases_ && worker == 0) {
-      const int64_t now = now_ns();
+      if (timer_ != nullptr) timer_->close_phase(i, before);
+      const int64_t now = steady_ns();
       times_[i].nanoseconds += now - std::exchange(before, now);
       ++times_[i].steps;
     }
@@ -213,12 +215,12 @@ void Walker::work_rows(const Phase& phase, uint32_t number, int worker) {
     const int64_t begin = by_unit ? unit_starts_[static_cast<size_t>(range.begin)] : range.begin;
     const int64_t end = by_unit ? unit_starts_[static_cast<size_t>(range.end)] : range.end;
     for (int64_t row = begin; row < end; row += kChainRows) {
-      run_chain(phase, row, std::min(row + kChainRows, end));
+      run_chain(phase, row, std::min(row + kChainRows, end), worker);
     }
   }
 }
 
-void Walker::run_chain(const Phase& phase, int64_t begin, int64_t end) {
+void Walker::run_chain(const Phase& phase, int64_t begin, int64_t end, int worker) {
   if (&phase == phases_.data() + rope_phase_) {
     for (const RopeTable& table : rope_tables_) {
       kernels_.rope_table({meta_->positions.data() + begin, table.inverse_frequencies,
@@ -227,6 +229,7 @@ void Walker::run_chain(const Phase& phase, int64_t begin, int64_t end) {
     }
   }
   for (int32_t op = phase.first_op; op < phase.last_op; ++op) {
+    const StepTimer::Scope timing(timer_.get(), worker, op);
     run_rows(ops_[static_cast<size_t>(op)], *meta_, begin, end);
   }
 }
@@ -248,7 +251,10 @@ void Walker::work_matmuls(const Phase& phase, uint32_t number, int worker) {
       const int64_t count = cut.items(matmul(op).args);
       const int64_t begin = std::max(range.begin - first, int64_t{0});
       const int64_t end = std::min(range.end - first, count);
-      if (begin < end) cut.run(matmul(op), begin, end);
+      if (begin < end) {
+        const StepTimer::Scope timing(timer_.get(), worker, op);
+        cut.run(matmul(op), begin, end);
+      }
       first += count;
     }
   }

@@ -11,6 +11,7 @@
 #include "quire/backend/cpu/attention_runner.h"
 #include "quire/backend/cpu/bound_op.h"
 #include "quire/backend/cpu/schedule.h"
+#include "quire/backend/cpu/step_profile.h"
 #include "quire/backend/cpu/work_ranges.h"
 #include "quire/base/huge_buffer.h"
 #include "quire/base/thread_pool.h"
@@ -32,7 +33,7 @@ class Walker {
   /// Binds every operation; `arena` has program->arena_bytes, and `slabs` are the cache groups'.
   Walker(std::shared_ptr<const Program> program, const KernelTable& kernels,
          std::span<const KvSlab> slabs, std::byte* arena, ThreadPool& pool, MemoryLedger* ledger,
-         bool time_phases);
+         bool time_phases, bool profile_steps = false);
 
   /// Runs one step. Allocates nothing; returns when the logits are there.
   void run(const StepMeta& meta);
@@ -41,6 +42,8 @@ class Walker {
   /// Empty unless time_phases.
   const std::vector<PhaseTime>& times() const { return times_; }
   void reset_times();
+  /// Of the last step. Requires profile_steps.
+  const StepProfile& last_step() const { return timer_->profile(); }
 
  private:
   struct RopeTable {
@@ -55,7 +58,7 @@ class Walker {
 
   void work(int worker);
   void work_rows(const Phase& phase, uint32_t number, int worker);
-  void run_chain(const Phase& phase, int64_t begin, int64_t end);
+  void run_chain(const Phase& phase, int64_t begin, int64_t end, int worker);
   void work_matmuls(const Phase& phase, uint32_t number, int worker);
   void work_attention(const Phase& phase, uint32_t number, int worker);
   int64_t num_rows(Rows rows) const;
@@ -80,6 +83,7 @@ class Walker {
 
   const bool time_phases_;
   std::vector<PhaseTime> times_;
+  std::unique_ptr<StepTimer> timer_;  // null unless profile_steps
 };
 
 }  // namespace quire::backend::cpu
