@@ -27,6 +27,7 @@ constexpr Command kCommands[] = {
     {"run", "complete prompts from arguments, a file or standard input, all in one batch", add_run},
     {"info", "show a model's shape, what memory it takes and the instruction set in use", add_info},
     {"bench", "load a server, measure paging and batching, draw a schedule", add_bench},
+    {"profile", "show where a model's memory and time go while it answers", add_profile},
     {"pull", "fetch a model of the catalogue into the cache", add_pull},
     {"tokenize", "text to token ids, JSON lines in and out", add_tokenize},
     {"render", "a chat request to its exact prompt", add_render},

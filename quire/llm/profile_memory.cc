@@ -70,11 +70,16 @@ MemoryProfile profile_memory(const std::function<void()>& function,
   profile.after = read_memory(options.ledger);
   profile.peak_rss = std::max({profile.before.process.rss, profile.after.process.rss,
                                profile.peak_is_exact ? profile.after.process.peak_rss : sampled});
-  if (options.out != nullptr) fmt::print(options.out, "{}", format_memory(profile));
+  if (options.out != nullptr) {
+    fmt::print(options.out, "{}", format_process(profile));
+    if (options.ledger != nullptr) {
+      fmt::print(options.out, "\n{}", format_tags(profile.after.ledger));
+    }
+  }
   return profile;
 }
 
-std::string format_memory(const MemoryProfile& profile) {
+std::string format_process(const MemoryProfile& profile) {
   const ProcessMemory& before = profile.before.process;
   const ProcessMemory& after = profile.after.process;
   std::string text =
@@ -89,7 +94,6 @@ std::string format_memory(const MemoryProfile& profile) {
   line("  in huge pages", before.huge_pages, after.huge_pages, "");
   line("  files", before.file, after.file, "");
   line("share (PSS)", before.pss, after.pss, "");
-  if (profile.after.ledger.total.allocated > 0) text += "\n" + format_tags(profile.after.ledger);
   return text;
 }
 

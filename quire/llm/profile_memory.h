@@ -44,9 +44,8 @@ struct ProfileMemoryOptions {
 MemoryProfile profile_memory(const std::function<void()>& function,
                              const ProfileMemoryOptions& options = {});
 
-/// The process before, after, its increase and peak; huge pages, PSS; then, if anything was
-/// counted, the tags.
-std::string format_memory(const MemoryProfile& profile);
+/// The process before, after, its increase and peak; huge pages, PSS.
+std::string format_process(const MemoryProfile& profile);
 /// One line a tag that was ever used: current, peak, allocated, freed.
 std::string format_tags(const MemorySnapshot& ledger);
 

@@ -37,19 +37,6 @@ void StepTimer::leave(size_t phase, int worker) {
       .end_ns = steady_ns();
 }
 
-void StepTimer::close_phase(size_t phase, int64_t begin_ns) {
-  profile_.phases[phase] = {begin_ns, steady_ns()};
-  const Phase& of = phases_[phase];
-  std::vector<int64_t>& op_ns = profile_.op_ns;
-  int64_t busy = 0;
-  for (int32_t op = of.first_op; op < of.last_op; ++op) {
-    const auto index = static_cast<size_t>(op);
-    for (const auto& worker : busy_) op_ns[index] += worker[index];
-    busy += op_ns[index];
-  }
-  share_out(of, profile_.phases[phase].duration(), busy);
-}
-
 /// Gives each operation of `phase`, whose op_ns hold `busy` in all, its part of `wall`. Cut at
 /// running sums, so that the parts add up to the whole.
 void StepTimer::share_out(const Phase& phase, int64_t wall, int64_t busy) {
@@ -66,8 +53,26 @@ void StepTimer::share_out(const Phase& phase, int64_t wall, int64_t busy) {
   }
 }
 
+// A phase ends when the last worker leaves it, by that worker's clock: worker 0 may be off its
+// processor just then.
 void StepTimer::end_step() {
   profile_.step.end_ns = steady_ns();
+  int64_t end = profile_.step.begin_ns;
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    const int64_t begin = end;
+    for (int worker = 0; worker < profile_.num_workers; ++worker) {
+      end = std::max(end, profile_.work_of(i, worker).end_ns);
+    }
+    profile_.phases[i] = {begin, end};
+    const Phase& phase = phases_[i];
+    int64_t busy = 0;
+    for (int32_t op = phase.first_op; op < phase.last_op; ++op) {
+      int64_t& ns = profile_.op_ns[static_cast<size_t>(op)];
+      for (const auto& worker : busy_) ns += worker[static_cast<size_t>(op)];
+      busy += ns;
+    }
+    share_out(phase, end - begin, busy);
+  }
 }
 
 }  // namespace quire::backend::cpu

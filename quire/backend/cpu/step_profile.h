@@ -27,7 +27,7 @@ struct TimeSpan {
 struct StepProfile {
   int num_workers = 0;
   TimeSpan step;                 // the whole walk
-  std::vector<TimeSpan> phases;  // [phases] barrier to barrier; empty spans had no rows
+  std::vector<TimeSpan> phases;  // [phases] one after the other; empty spans had no rows
   std::vector<TimeSpan> work;    // [phases][workers] without the wait at the barrier
   /// [ops] Each phase's time shared out by the time that all workers spent in its operations: the
   /// sum over a phase is the phase's time, waiting included.
@@ -38,17 +38,16 @@ struct StepProfile {
   }
 };
 
-/// Fills a StepProfile while workers walk. Each worker writes to what is its own; what all of them
-/// wrote is read by worker 0 behind a barrier.
+/// Fills a StepProfile while workers walk. Each worker writes to what is its own; it is put
+/// together when all have come back.
 class StepTimer {
  public:
   StepTimer(std::vector<Phase> phases, int64_t num_ops, int num_workers);
 
-  void begin_step();                                 // before the parallel region
-  void enter(size_t phase, int worker);              // by each worker
-  void leave(size_t phase, int worker);              // by each worker, before the barrier
-  void close_phase(size_t phase, int64_t begin_ns);  // by worker 0, behind the barrier
-  void end_step();                                   // behind the parallel region
+  void begin_step();                     // before the parallel region
+  void enter(size_t phase, int worker);  // by each worker
+  void leave(size_t phase, int worker);  // by each worker, before the barrier
+  void end_step();                       // behind the parallel region
 
   const StepProfile& profile() const { return profile_; }
 

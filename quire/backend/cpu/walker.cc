@@ -196,7 +196,6 @@ void Walker::work(int worker) {
     if (timer_ != nullptr) timer_->leave(i, worker);
     if (i + 1 < phases_.size() || time_phases_) pool_.barrier();
     if (time_phases_ && worker == 0) {
-      if (timer_ != nullptr) timer_->close_phase(i, before);
       const int64_t now = steady_ns();
       times_[i].nanoseconds += now - std::exchange(before, now);
       ++times_[i].steps;
