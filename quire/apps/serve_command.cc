@@ -141,6 +141,7 @@ int serve(ServeOptions& options) {
   std::shared_ptr<server::Metrics> metrics;
   std::atomic<server::Metrics*> metrics_view{nullptr};
   std::atomic<server::StatsLog*> stats_log_view{nullptr};
+  options.model.llm.commit_kv_cache = true;
   options.model.llm.on_step = [&](const engine::StepStats& step) {
     if (server::Metrics* view = metrics_view.load()) view->observe_step(step);
     if (server::StatsLog* view = stats_log_view.load()) view->observe_step();

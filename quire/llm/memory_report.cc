@@ -28,7 +28,7 @@ std::string format_report(const MemoryReport& report) {
   };
   line("weights", report.weights, "");
   line("packed copies", report.packed_copies, "");
-  line("kv cache", report.kv_cache, "reserved; taken as it fills");
+  line("kv cache", report.kv_cache, "reserved; a server commits it while idle");
   line("arena", report.arena, "activations and scratch of one step");
   line("worker scratch", report.worker_scratch, "each compute thread's own");
   line("tokenizer", report.tokenizer, "");

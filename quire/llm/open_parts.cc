@@ -1,8 +1,11 @@
 #include <filesystem>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "quire/base/background_commit.h"
 #include "quire/base/check.h"
 #include "quire/base/error.h"
 #include "quire/base/memory_ledger.h"
@@ -54,6 +57,7 @@ class LoadedRunner final : public runner::Runner {
                                      .max_num_seqs = plan.scheduler.max_num_seqs},
         *backend_);
     sampler_ = LedgerEntry(ledger_.get(), MemoryTag::kOther, plan.memory.other);
+    if (options.commit_kv_cache) commit_kv_cache(plan);
   }
 
   void launch(const sched::BatchPlan& plan) override {
@@ -91,6 +95,19 @@ class LoadedRunner final : public runner::Runner {
     check_plan(plan);
   }
 
+  /// Layer by layer in step: the first blocks of all layers are used first.
+  void commit_kv_cache(const ModelPlan& plan) {
+    std::vector<std::span<std::byte>> layers;
+    for (size_t g = 0; g < plan.cache_groups.size(); ++g) {
+      const backend::KvSlab& slab = kv_.slabs()[g];
+      for (int32_t layer = 0; layer < plan.cache_groups[g].num_layers; ++layer) {
+        layers.emplace_back(slab.data + layer * slab.layer_stride,
+                            static_cast<size_t>(slab.layer_stride));
+      }
+    }
+    commit_ = std::make_unique<BackgroundCommit>(std::move(layers));
+  }
+
   /// The plan was counted from the same program: what differs now is a bug.
   void check_plan(const ModelPlan& plan) const {
     QUIRE_CHECK(program_->weight_bytes() == plan.memory.weights);
@@ -105,6 +122,7 @@ class LoadedRunner final : public runner::Runner {
   std::shared_ptr<MemoryLedger> ledger_;
   const std::function<void(const StepRecord&)> on_step_record_;
   runner::KvStore kv_;
+  std::unique_ptr<BackgroundCommit> commit_;
   std::unique_ptr<CpuBackend> backend_;
   std::shared_ptr<const backend::Program> program_;
   std::unique_ptr<runner::ModelRunner> runner_;

@@ -34,6 +34,9 @@ struct Options {
   double gpu_memory_utilization = 0.9;  // on a CPU: the share of available memory to use at most
   std::optional<int64_t> kv_cache_memory_bytes = {};
   std::optional<int64_t> num_gpu_blocks_override = {};
+  /// Touch the KV cache's memory in the background once the model is loaded, so that no step waits
+  /// for fresh pages; else memory is taken as it is used.
+  bool commit_kv_cache = false;
 
   int64_t max_num_batched_tokens = 2048;
   int32_t max_num_seqs = 128;
