@@ -57,6 +57,7 @@ class LoadedRunner final : public runner::Runner {
                                      .max_num_seqs = plan.scheduler.max_num_seqs},
         *backend_);
     sampler_ = LedgerEntry(ledger_.get(), MemoryTag::kOther, plan.memory.other);
+    if (options.poison_kv_cache) kv_.poison();
     if (options.commit_kv_cache) commit_kv_cache(plan);
   }
 

@@ -58,6 +58,9 @@ struct Options {
   /// backend then reads the clock around every operation. May be empty.
   std::function<void(const StepRecord&)> on_step_record = {};
 
+  /// Writes NaN to all of the KV cache before the first step, so that every page of it is taken and
+  /// a read of what was never written shows.
+  bool poison_kv_cache = false;
   /// Where memory is counted; null: a ledger of the engine's own.
   std::shared_ptr<MemoryLedger> ledger = {};
 };
