@@ -53,8 +53,12 @@ void run_peak_batch(LLM& llm) {
   const int64_t filling = (2 * options.max_num_batched_tokens + length - 1) / length + 1;
   run(llm, random_prompts(random, std::min<int64_t>(filling, options.max_num_seqs), length, vocab),
       params);
-  params.max_tokens = static_cast<int32_t>(std::min<int64_t>(8, longest));
-  run(llm, random_prompts(random, options.max_num_seqs, 1, vocab), params);
+  // The choices of a request run together.
+  params.max_tokens = static_cast<int32_t>(std::min<int64_t>(32, longest));
+  params.n = std::min(options.max_num_seqs, llm.engine().options().max_choices);
+  run(llm, random_prompts(random, (options.max_num_seqs + params.n - 1) / params.n, 1, vocab),
+      params);
+  params.n = 1;
   params.prompt_logprobs = 0;
   params.max_tokens = 0;
   const int64_t scored = std::min<int64_t>(
