@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "quire/base/cpu_count.h"
 #include "quire/base/error.h"
 #include "quire/base/progress.h"
 #include "quire/hub/model_store.h"
@@ -27,6 +28,40 @@ void refuse_unless(bool fine, const std::string& option, const std::string& expe
   if (!fine)
     throw LoadError(option, "", expected + " (others are not supported by this version)", found);
 }
+
+void add_swap_options(CLI::App& command, ModelOptions& options) {
+  llm::Options& llm = options.llm;
+  command.add_option(
+      "--swap-space", options.swap_space_gib,
+      "GiB for KV blocks that the cache has no room for: of preempted sequences, and "
+      "of prefixes to be found again; taken as needed. 4 when not given, less where "
+      "memory is short; 0: none");
+  command.add_option("--swap-dir", llm.swap_dir,
+                     "a folder to swap to a file in, instead of memory; the file goes with the "
+                     "process");
+  command
+      .add_option("--preemption-mode", llm.preemption_mode,
+                  "what happens to a sequence whose blocks are needed: swap moves them to the swap "
+                  "space, recompute computes them again; auto: what should cost less. The tokens "
+                  "are the same")
+      ->check(CLI::IsMember({"auto", "swap", "recompute"}))
+      ->capture_default_str();
+  command.add_option("--kv-cache-dir", llm.kv_cache_dir,
+                     "a folder for the swap space whose prefixes are found again after a restart, "
+                     "with the same model and settings only");
+}
+
+/// --swap-space: GiB, as in vLLM.
+int64_t swap_bytes(double gib) {
+  constexpr double kMaxGiB = 1 << 20;
+  if (!(gib >= 0 && gib <= kMaxGiB)) {
+    throw LoadError("--swap-space", "", fmt::format("GiB, 0 to {}", kMaxGiB),
+                    fmt::format("{}", gib));
+  }
+  return static_cast<int64_t>(gib * (1 << 30));
+}
+
+constexpr double kDefaultTargetItlMs = 150;
 
 }  // namespace
 
@@ -80,7 +115,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->check(CLI::IsMember({"auto", "fp32", "bf16", "int8"}))
       ->capture_default_str();
   command.add_option("--kv-cache-dtype", llm.kv_cache_dtype, "type of the KV cache")
-      ->check(CLI::IsMember({"auto", "bfloat16", "float32"}))
+      ->check(CLI::IsMember({"auto", "bfloat16", "float16", "float32"}))
       ->capture_default_str();
   command.add_option("--max-model-len", options.max_model_len,
                      "longest sequence, prompt and output together (8192, 8k, auto); the model's "
@@ -95,10 +130,12 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
                      "size of the KV cache (4G); overrides the share");
   command.add_option("--num-gpu-blocks-override", llm.num_gpu_blocks_override,
                      "number of KV blocks; overrides every size");
-  command
-      .add_option("--max-num-batched-tokens", options.max_num_batched_tokens,
-                  "tokens computed in a step at most")
-      ->capture_default_str();
+  command.add_option("--max-num-batched-tokens", options.max_num_batched_tokens,
+                     "tokens computed in a step at most; when not given 2048, and fewer while "
+                     "streams would wait longer than --target-itl");
+  command.add_option("--target-itl", options.target_itl_ms,
+                     "milliseconds that streams wait for a token while prompts are computed beside "
+                     "them (150); 0: no care is taken. Not with --max-num-batched-tokens");
   command.add_option("--max-num-seqs", llm.max_num_seqs, "sequences computed in a step at most")
       ->capture_default_str();
   command.add_flag("--enable-chunked-prefill,!--no-enable-chunked-prefill",
@@ -118,6 +155,9 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       .add_option("--threads", llm.threads,
                   "compute threads; 0: one a physical core this process may use")
       ->capture_default_str();
+  command.add_option("--cpu-affinity", options.cpu_affinity,
+                     "processors the compute threads are bound to, one each (0-3,6); unbound when "
+                     "not given");
   command.add_option("--seed", options.seed, "accepted; requests carry their own seeds");
   command
       .add_option("--generation-config", llm.generation_config,
@@ -140,8 +180,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       .add_option("--pipeline-parallel-size", options.pipeline_parallel_size,
                   "ranks that share the layers (-pp)")
       ->capture_default_str();
-  command.add_option("--swap-space", options.swap_space_gib,
-                     "accepted; sequences are recomputed instead, with the same tokens");
+  add_swap_options(command, options);
   command.add_flag("--quiet", options.quiet, "no progress bar and no memory table");
 }
 
@@ -158,12 +197,29 @@ llm::Options engine_options(const ModelOptions& options) {
   } else if (!options.max_model_len.empty()) {
     llm.max_model_len = parse_count(options.max_model_len, "--max-model-len");
   }
+  if (!options.cpu_affinity.empty()) {
+    const auto cpus = parse_cpu_list(options.cpu_affinity);
+    if (!cpus) {
+      throw LoadError("--cpu-affinity", "", "different processors such as 0-3,6",
+                      options.cpu_affinity);
+    }
+    llm.cpu_affinity = *cpus;
+  }
   if (!options.kv_cache_memory_bytes.empty()) {
     llm.kv_cache_memory_bytes =
         parse_count(options.kv_cache_memory_bytes, "--kv-cache-memory-bytes");
   }
-  llm.max_num_batched_tokens =
-      parse_count(options.max_num_batched_tokens, "--max-num-batched-tokens");
+  llm.target_itl_ms = options.target_itl_ms.value_or(kDefaultTargetItlMs);
+  if (!options.max_num_batched_tokens.empty()) {
+    if (options.target_itl_ms.value_or(0) != 0) {
+      throw LoadError("--target-itl", "", "0, since --max-num-batched-tokens fixes the budget",
+                      fmt::format("{}", *options.target_itl_ms));
+    }
+    llm.max_num_batched_tokens =
+        parse_count(options.max_num_batched_tokens, "--max-num-batched-tokens");
+    llm.target_itl_ms = 0;
+  }
+  if (options.swap_space_gib) llm.swap_space_bytes = swap_bytes(*options.swap_space_gib);
   if (!options.chat_template_file.empty())
     llm.chat_template = read_text(options.chat_template_file);
   return llm;

@@ -17,12 +17,14 @@ struct ModelOptions {
   std::string max_model_len;
   std::string chat_template_file;
   std::string kv_cache_memory_bytes;
-  std::string max_num_batched_tokens = "2048";
+  std::string cpu_affinity;
+  std::string max_num_batched_tokens;  // empty: 2,048, or fewer for the sake of target_itl_ms
+  std::optional<double> target_itl_ms;
   int32_t tensor_parallel_size = 1;
   int32_t pipeline_parallel_size = 1;
   std::string quantization;
   std::string load_format = "auto";
-  double swap_space_gib = 4;
+  std::optional<double> swap_space_gib;
   uint64_t seed = 0;
   bool quiet = false;  // no progress bar, no memory table
   llm::Options llm;

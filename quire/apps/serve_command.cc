@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "quire/apps/commands.h"
+#include "quire/apps/config_file.h"
 #include "quire/apps/model_options.h"
 #include "quire/base/log.h"
 #include "quire/server/error_response.h"
@@ -182,6 +183,7 @@ Action add_serve(CLI::App& command) {
   command.add_option("model_tag", options->model.model, "the model: see --model");
   add_model_options(command, options->model);
   add_server_options(command, *options);
+  add_config_option(command);
   command.footer(
       "Endpoints: /v1/chat/completions /v1/completions /v1/models /health /version /metrics\n"
       "SIGTERM (or Ctrl-C) lets running requests finish; a second one leaves at once.");

@@ -14,12 +14,26 @@
 
 namespace quire::backend {
 
-/// A cache group's KV memory: `num_blocks` blocks in each of the group's layers.
+/// A cache group's KV memory: `num_blocks` blocks in each of the group's layers, and where there is
+/// one its share of the swap space, in which a block's layers lie behind each other.
 struct KvSlab {
   std::byte* data =
       nullptr;  // layer l, block b at data + l * layer_stride + b * block_layer_bytes()
   int64_t layer_stride = 0;
   int64_t num_blocks = 0;
+  std::byte* swap =
+      nullptr;  // layer l, block b at swap + b * swap_block_stride + l * block_layer_bytes()
+  int64_t swap_block_stride = 0;
+  int64_t num_swap_blocks = 0;
+};
+
+/// One whole block of a group, moved within the pool, out to the swap space or back in.
+struct BlockCopy {
+  enum class Kind : uint8_t { kWithinPool, kSwapOut, kSwapIn };
+  Kind kind = Kind::kWithinPool;
+  int32_t group = 0;
+  int32_t source = 0;
+  int32_t destination = 0;
 };
 
 /// Called while weights are packed: bytes done so far of bytes in all.
@@ -38,13 +52,14 @@ class Backend {
   /// Packs a weight, reading its rows in parallel. A counting backend returns empty buffers.
   virtual std::shared_ptr<const PackedWeight> pack(const WeightReader& reader) = 0;
 
-  /// Takes the program and allocates its arena; `slabs` (one per cache group) must outlive the
-  /// backend's use of them.
+  /// Takes the program and allocates its arena; `slabs` (one per cache group) must live until
+  /// unload(), the next load() or the backend's end: late workers may read them after wait().
   virtual void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) = 0;
-  /// Copies whole blocks inside a group, before the next launch. Pairs (source, destination) are
-  /// disjoint.
-  virtual void copy_blocks(int32_t cache_group,
-                           std::span<const std::pair<int32_t, int32_t>> copies) = 0;
+  /// Forgets the program; afterwards nothing reads its slabs.
+  virtual void unload() {}
+  /// Copies whole blocks before the next launch. The copies take effect in their order: one may
+  /// read what an earlier one wrote, or overwrite what it read.
+  virtual void copy_blocks(std::span<const BlockCopy> copies) = 0;
   /// Starts a step; the spans in `meta` must stay valid until wait() returns.
   virtual void launch(const StepMeta& meta) = 0;
   /// Waits for the launched step. Then logits() is [R][vocab_size] fp32, rows logits_stride()

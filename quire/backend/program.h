@@ -67,6 +67,7 @@ struct AttentionShape {
   int32_t head_dim = 0;
   float scale = 0;     // multiplies q.k
   int32_t window = 0;  // 0 = full
+  float soft_cap = 0;  // > 0: scores become soft_cap * tanh(score / soft_cap), as in Gemma 2
 };
 
 /// One line of a program. Indices are into the Program's tables; -1 = unused.
@@ -88,12 +89,16 @@ struct CacheGroupSpec {
   int32_t num_layers = 0;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
-  DType dtype = DType::kBF16;  // bf16 or fp32
+  DType dtype = DType::kBF16;  // bf16, fp16 or fp32
   int32_t block_tokens = 16;   // a multiple of 16
   int32_t window = 0;          // 0 = full
 
-  /// Bytes of one 16-token page of one kv head: K then V, each 16 * head_dim elements.
-  int64_t page_bytes() const { return int64_t{2} * 16 * head_dim * dtype_info(dtype).block_bytes; }
+  /// What a head takes in a page: whole vectors of 16.
+  int32_t padded_head_dim() const { return (head_dim + 15) / 16 * 16; }
+  /// Bytes of one 16-token page of one kv head: K then V, each 16 * padded_head_dim elements.
+  int64_t page_bytes() const {
+    return int64_t{2} * 16 * padded_head_dim() * dtype_info(dtype).block_bytes;
+  }
   /// Bytes of one block in one layer: [block_tokens/16][kv_head][page].
   int64_t block_layer_bytes() const {
     return int64_t{block_tokens / 16} * num_kv_heads * page_bytes();

@@ -97,6 +97,33 @@ std::vector<int> allowed_cpus() {
   return {};
 }
 
+std::optional<std::vector<int>> parse_cpu_list(std::string_view list) {
+  constexpr int kMaxCpu = 1 << 20;
+  std::vector<int> cpus;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  const auto read_cpu = [&](int& cpu) {
+    const auto [rest, error] = std::from_chars(at, end, cpu);
+    at = rest;
+    return error == std::errc{} && cpu >= 0 && cpu < kMaxCpu;
+  };
+  while (true) {
+    int first = 0;
+    if (!read_cpu(first)) return std::nullopt;
+    int last = first;
+    if (at != end && *at == '-') {
+      ++at;
+      if (!read_cpu(last) || last < first) return std::nullopt;
+    }
+    for (int cpu = first; cpu <= last; ++cpu) {
+      if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end()) return std::nullopt;
+      cpus.push_back(cpu);
+    }
+    if (at == end) return cpus;
+    if (*at++ != ',') return std::nullopt;
+  }
+}
+
 double cgroup_cpu_quota(std::string_view membership, const std::string& root) {
   double grant = 0;
   std::istringstream lines{std::string(membership)};

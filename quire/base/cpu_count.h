@@ -1,6 +1,7 @@
 // CpuCount: how many compute threads this process may usefully run, and on which processors.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,10 @@ namespace quire {
 
 /// Processors this process may run on (its affinity mask), ascending.
 std::vector<int> allowed_cpus();
+
+/// "0-3,6" -> 0, 1, 2, 3, 6, in the order given; nothing when `list` is no such list, or names a
+/// processor twice.
+std::optional<std::vector<int>> parse_cpu_list(std::string_view list);
 
 /// Processors' worth of time the control groups of this process grant, e.g. 1.5; 0 when unlimited.
 /// `membership` is the text of /proc/self/cgroup and `root` the folder cgroups are mounted in

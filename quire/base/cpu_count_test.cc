@@ -66,6 +66,16 @@ TEST_F(CpuCount, HardwareThreadsOfOneCoreCountOnce) {
   EXPECT_EQ(physical_cores({0, 1, 12, 13}, root_), 4);  // 12 and 13 have no topology
 }
 
+TEST_F(CpuCount, ReadsListsOfProcessors) {
+  EXPECT_EQ(parse_cpu_list("3"), (std::vector<int>{3}));
+  EXPECT_EQ(parse_cpu_list("0-3,6"), (std::vector<int>{0, 1, 2, 3, 6}));
+  EXPECT_EQ(parse_cpu_list("8,2-2"), (std::vector<int>{8, 2}));
+  for (const char* wrong :
+       {"", ",", "1,", "a", "1-", "3-1", "-1", "1 2", "0-2,1", "1,1", "99999999", "0-99999999"}) {
+    EXPECT_FALSE(parse_cpu_list(wrong)) << wrong;
+  }
+}
+
 TEST_F(CpuCount, AffinityLimitsTheDefault) {
   const std::vector<int> all = allowed_cpus();
   ASSERT_FALSE(all.empty());

@@ -1,12 +1,8 @@
 #include "quire/base/thread_pool.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <climits>
 #include <utility>
 
 #include "quire/base/check.h"
@@ -15,74 +11,16 @@
 namespace quire {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Spinning longer than this for a peer loses more where the peer isn't running (the system favours
 // threads that sleep, and gives their processor to the peer) than a wake-up costs where it is.
-constexpr std::chrono::microseconds kBarrierSpin{30};
-constexpr int kPausesPerClock = 64;  // reading the clock costs about as much as 20 pauses
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
-
-void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr,
-          nullptr, 0);
-}
-
-void futex_wake_all(std::atomic<uint32_t>& word) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
-          nullptr, 0);
-}
-
-/// Returns once `word` differs from `old`; acquires what was written before it changed. Pairs with
-/// publish(): a sleeper first counts itself, then looks once more; the publisher first changes the
-/// word, then looks for sleepers (all sequentially consistent, so one of them sees the other).
-void wait_for_change(std::atomic<uint32_t>& word, uint32_t old, std::atomic<uint32_t>& sleepers,
-                     std::chrono::microseconds spin) {
-  for (int i = 0; i < kPausesPerClock; ++i) {
-    if (word.load(std::memory_order_acquire) != old) return;
-    pause();
-  }
-  const Clock::time_point start = Clock::now();
-  while (true) {
-    for (int i = 0; i < kPausesPerClock; ++i) {
-      if (word.load(std::memory_order_acquire) != old) return;
-      pause();
-    }
-    if (Clock::now() - start >= spin) break;
-  }
-  sleepers.fetch_add(1, std::memory_order_seq_cst);
-  while (word.load(std::memory_order_seq_cst) == old) futex_wait(word, old);
-  sleepers.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void publish(std::atomic<uint32_t>& word, uint32_t value, std::atomic<uint32_t>& sleepers) {
-  word.store(value, std::memory_order_seq_cst);
-  if (sleepers.load(std::memory_order_seq_cst) != 0) futex_wake_all(word);
-}
+constexpr std::chrono::microseconds kPeerSpin{30};
 
 }  // namespace
-
-void SpinBarrier::wait() {
-  const uint32_t generation = generation_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_threads_) {
-    arrived_.store(0, std::memory_order_relaxed);
-    publish(generation_, generation + 1, sleepers_);
-  } else {
-    wait_for_change(generation_, generation, sleepers_, kBarrierSpin);
-  }
-}
 
 ThreadPool::ThreadPool(Options options)
     : options_(std::move(options)),
       num_workers_(options_.num_threads > 0 ? options_.num_threads : default_thread_count()),
-      barrier_(num_workers_) {
+      seats_(std::make_unique<Seat[]>(static_cast<size_t>(num_workers_))) {
   for (int worker = 1; worker < num_workers_; ++worker) {
     threads_.emplace_back([this, worker] { work(worker); });
   }
@@ -90,35 +28,81 @@ ThreadPool::ThreadPool(Options options)
 
 ThreadPool::~ThreadPool() {
   stopping_.store(true, std::memory_order_relaxed);
-  publish(generation_, generation_.load(std::memory_order_relaxed) + 1, sleepers_);
+  started_.set(started_.value() + 1);
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::run_region(Region region, void* context) {
-  if (!caller_bound_) {
+void ThreadPool::run_region(Region region, void* context, bool whole) {
+  QUIRE_CHECK_MSG(!running_, "a ThreadPool region inside another");
+  running_ = true;
+  // Only steps bind their caller: a thread that packs weights may start others, which inherit.
+  if (!whole && bound_caller_ != std::this_thread::get_id()) {
     bind(0);
-    caller_bound_ = true;
+    bound_caller_ = std::this_thread::get_id();
   }
-  if (num_workers_ == 1) {
-    region(context, 0, 1);
-    return;
+  const uint64_t number = started_.value() + 1;
+  if (num_workers_ > 1) {
+    region_.store(region, std::memory_order_relaxed);
+    context_.store(context, std::memory_order_relaxed);
+    whole_.store(whole, std::memory_order_relaxed);
+    parts_left_.store(num_workers_ - 1, std::memory_order_relaxed);
+    started_.set(number);
   }
-  QUIRE_CHECK_MSG(region_ == nullptr, "ThreadPool::run inside a region");
-  region_ = region;
-  context_ = context;
-  publish(generation_, generation_.load(std::memory_order_relaxed) + 1, sleepers_);
   region(context, 0, num_workers_);
-  barrier_.wait();
-  region_ = nullptr;
+  int others = 0;  // parts that workers have taken
+  for (int worker = 1; worker < num_workers_; ++worker) {
+    if (!take_seat(worker, number, false)) {
+      ++others;
+    } else if (whole) {
+      region(context, worker, num_workers_);
+      finish_part(number);
+    }
+  }
+  if (whole && others > 0) {
+    uint64_t finished = finished_.value();
+    while (finished != number) finished = finished_.wait(finished, kPeerSpin);
+  }
+  running_ = false;
 }
 
+/// True when the caller now has the worker's part of `region`; a worker that takes its own enters.
+bool ThreadPool::take_seat(int worker, uint64_t region, bool enter) {
+  std::atomic<uint64_t>& word = seats_[static_cast<size_t>(worker)].word;
+  uint64_t seat = word.load(std::memory_order_acquire);
+  while (seat / 2 < region) {
+    const uint64_t taken = region * 2 + (enter ? 1 : seat % 2);
+    if (word.compare_exchange_weak(seat, taken, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+void ThreadPool::finish_part(uint64_t region) {
+  if (parts_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) finished_.set(region);
+}
+
+// What a region is, is read before its seat is taken: a seat still free means that the region has
+// not ended.
 void ThreadPool::work(int worker) {
   bind(worker);
-  for (uint32_t seen = 0;; ++seen) {
-    wait_for_change(generation_, seen, sleepers_, options_.spin);
+  for (uint64_t number = 0;;) {
+    number = started_.wait(number, options_.spin);
     if (stopping_.load(std::memory_order_relaxed)) return;
-    region_(context_, worker, num_workers_);
-    barrier_.wait();
+    const Region region = region_.load(std::memory_order_relaxed);
+    void* const context = context_.load(std::memory_order_relaxed);
+    const bool whole = whole_.load(std::memory_order_relaxed);
+    if (!take_seat(worker, number, true)) continue;
+    region(context, worker, num_workers_);
+    seats_[static_cast<size_t>(worker)].word.fetch_and(~uint64_t{1}, std::memory_order_release);
+    if (whole) finish_part(number);
+  }
+}
+
+void ThreadPool::settle() const {
+  for (int worker = 1; worker < num_workers_; ++worker) {
+    const std::atomic<uint64_t>& word = seats_[static_cast<size_t>(worker)].word;
+    while (word.load(std::memory_order_acquire) % 2 != 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
   }
 }
 

@@ -38,28 +38,10 @@ TEST(ThreadPool, EveryWorkerRunsOnceARegion) {
   }
 }
 
-TEST(ThreadPool, CallerIsWorkerZero) {
+TEST(ThreadPool, PartZeroRunsHere) {
   ThreadPool pool(threads(2));
   const auto self = std::this_thread::get_id();
-  pool.run([&](int worker, int) { EXPECT_EQ(worker == 0, std::this_thread::get_id() == self); });
-}
-
-TEST(ThreadPool, BarrierPublishesWhatWasWrittenBefore) {
-  for (const int n : {2, 4}) {  // 4: more threads than this machine may have
-    ThreadPool pool(threads(n));
-    std::vector<int64_t> cells(static_cast<size_t>(n), 0);
-    std::atomic<int> wrong{0};
-    pool.run([&](int worker, int workers) {
-      for (int64_t round = 1; round <= 500; ++round) {
-        cells[static_cast<size_t>(worker)] = round;
-        pool.barrier();
-        const int64_t sum = std::accumulate(cells.begin(), cells.end(), int64_t{0});
-        if (sum != round * workers) wrong.fetch_add(1);
-        pool.barrier();
-      }
-    });
-    EXPECT_EQ(wrong.load(), 0);
-  }
+  pool.run([&](int part, int) { EXPECT_TRUE(part != 0 || std::this_thread::get_id() == self); });
 }
 
 TEST(ThreadPool, SleepersWakeForTheNextRegion) {
@@ -74,16 +56,6 @@ TEST(ThreadPool, SleepersWakeForTheNextRegion) {
   EXPECT_EQ(calls.load(), 60);
 }
 
-TEST(ThreadPool, BarrierWaitersSleepThroughALongStraggler) {
-  ThreadPool pool(threads(2));
-  const double before = process_cpu_seconds();
-  pool.run([&](int worker, int) {
-    if (worker == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    pool.barrier();
-  });
-  EXPECT_LT(process_cpu_seconds() - before, 0.1);
-}
-
 TEST(ThreadPool, IdleTakesNoProcessorTime) {
   ThreadPool pool(threads(2));
   pool.run([](int, int) {});
@@ -93,6 +65,68 @@ TEST(ThreadPool, IdleTakesNoProcessorTime) {
   EXPECT_LT(process_cpu_seconds() - before, 0.01);
 }
 
+TEST(ThreadPool, PartsOfAbsentWorkersRunHere) {
+  ThreadPool pool(threads(2));
+  std::atomic<bool> release{false};
+  struct Crew {
+    std::atomic<bool>& release;
+    std::atomic<bool> inside{false};
+    void operator()(int worker) {
+      if (worker == 1) {
+        inside = true;
+        while (!release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      } else {
+        while (!inside) std::this_thread::yield();
+      }
+    }
+  } crew{release};
+  pool.lead(crew);  // returns, and leaves worker 1 inside
+  for (int round = 0; round < 50; ++round) {
+    std::vector<int> calls(2, 0);
+    const auto self = std::this_thread::get_id();
+    pool.run([&](int part, int) {
+      EXPECT_EQ(std::this_thread::get_id(), self);
+      ++calls[static_cast<size_t>(part)];
+    });
+    EXPECT_EQ(calls, std::vector<int>(2, 1));
+  }
+  release = true;
+  pool.settle();
+  // The worker is back, and missed nothing that it should have run.
+  std::atomic<int> calls{0};
+  for (int round = 0; round < 50; ++round) pool.run([&](int, int) { ++calls; });
+  EXPECT_EQ(calls.load(), 100);
+}
+
+TEST(ThreadPool, WorkersComeToLedRegions) {
+  ThreadPool pool(threads(3));
+  struct Crew {
+    std::atomic<int> inside{0};
+    void operator()(int worker) {
+      ++inside;
+      while (worker == 0 && inside < 3) std::this_thread::yield();
+    }
+  };
+  for (int round = 0; round < 50; ++round) {
+    Crew crew;
+    pool.lead(crew);  // would hang if a worker stayed away
+    pool.settle();
+    EXPECT_EQ(crew.inside.load(), 3);
+  }
+}
+
+TEST(ThreadPool, AWaitForAStragglerSleeps) {
+  ThreadPool pool(threads(2));
+  const double before = process_cpu_seconds();
+  std::atomic<bool> begun{false};
+  pool.run([&](int part, int) {
+    if (part == 1) begun = true;
+    while (!begun) std::this_thread::yield();  // worker 1's part is not run here
+    if (part == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  });
+  EXPECT_LT(process_cpu_seconds() - before, 0.1);
+}
+
 TEST(ThreadPool, BindsWorkersWhereAsked) {
   const std::vector<int> cpus = allowed_cpus();
   ASSERT_FALSE(cpus.empty());
@@ -100,9 +134,21 @@ TEST(ThreadPool, BindsWorkersWhereAsked) {
     ThreadPool::Options options = threads(2);
     options.cpus = {cpus.back(), cpus.front()};
     ThreadPool pool(options);
-    pool.run([&](int worker, int) {
-      EXPECT_EQ(sched_getcpu(), worker == 0 ? cpus.back() : cpus.front());
-    });
+    struct Crew {
+      const std::vector<int>& cpus;
+      std::atomic<int> inside{0};
+      void operator()(int worker) {
+        EXPECT_EQ(sched_getcpu(), worker == 0 ? cpus.back() : cpus.front());
+        ++inside;
+        while (worker == 0 && inside < 2) std::this_thread::yield();
+      }
+    } crew{cpus};
+    const std::vector<int> before = allowed_cpus();
+    pool.run([](int, int) {});
+    EXPECT_EQ(allowed_cpus(), before);  // packing weights binds nobody
+    pool.lead(crew);
+    EXPECT_EQ(allowed_cpus(), std::vector<int>{cpus.back()});
+    pool.settle();
   })
       .join();
 }

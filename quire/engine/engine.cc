@@ -1,7 +1,9 @@
 #include "quire/engine/engine.h"
 
 #include <atomic>
+#include <chrono>
 #include <exception>
+#include <span>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -11,6 +13,8 @@
 #include "quire/engine/inbox.h"
 #include "quire/engine/request_check.h"
 #include "quire/engine/request_table.h"
+#include "quire/engine/step_pace.h"
+#include "quire/runner/kept_tier.h"
 #include "quire/runner/runner.h"
 #include "quire/sched/scheduler.h"
 
@@ -23,6 +27,10 @@ struct Engine::Impl {
         runner(step_runner),
         scheduler(options.scheduler),
         admission(options.max_waiting_requests, options.max_waiting_prompt_tokens),
+        pace({.target = options.target_itl,
+              .max_tokens = options.scheduler.max_num_batched_tokens,
+              .first_token_guess = std::chrono::nanoseconds(options.scheduler.recompute_token_ns)}),
+        token_budget(options.scheduler.max_num_batched_tokens),
         table(options.scheduler.max_num_seqs, tokenizer, options.eos_token_ids, admission) {}
 
   void run();
@@ -30,7 +38,13 @@ struct Engine::Impl {
   void open(Submission&& submission);
   void cancel(RequestId id);
   void step();
+  void set_budget();
+  void observe(const sched::BatchPlan& plan, Clock::duration duration);
   void publish();
+  EngineStats current_stats() const;
+  void restore_cache();
+  void keep_cache();
+  void tell_freed_blocks();
   void die(const char* reason);
 
   const Options options;
@@ -41,9 +55,12 @@ struct Engine::Impl {
   runner::Runner& runner;
   sched::Scheduler scheduler;
   Admission admission;
+  StepPace pace;
+  int32_t token_budget;
   RequestTable table;
   std::vector<Letter> letters;
   int64_t num_steps = 0;
+  std::vector<bool> was_empty;  // by block, for on_block_freed
 
   // How the other threads meet it.
   std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
@@ -54,12 +71,15 @@ struct Engine::Impl {
 
 void Engine::Impl::run() {
   try {
+    restore_cache();
     for (bool open = true; open;) {
       open = read_inbox();
       if (!table.empty()) step();
+      if (options.on_block_freed) tell_freed_blocks();
       publish();
       table.wake();
     }
+    keep_cache();
   } catch (const std::exception& error) {
     die(error.what());
   }
@@ -67,6 +87,7 @@ void Engine::Impl::run() {
 
 /// One step: plan, run, judge, commit, deliver.
 void Engine::Impl::step() {
+  if (options.target_itl.count() > 0) set_budget();
   const Clock::time_point begin = Clock::now();
   const sched::BatchPlan* plan = scheduler.plan();
   if (plan == nullptr) throw std::logic_error("requests are in flight, but no step can be planned");
@@ -78,10 +99,26 @@ void Engine::Impl::step() {
   const Clock::time_point now = Clock::now();
   table.deliver(events, now);
   ++num_steps;
+  observe(*plan, now - begin);
+}
+
+/// What a step may take depends on time; to the scheduler it is an event like others.
+void Engine::Impl::set_budget() {
+  const int32_t wanted = pace.budget(table.num_streaming());
+  if (wanted == token_budget) return;
+  token_budget = wanted;
+  scheduler.set_token_budget(wanted);
+}
+
+void Engine::Impl::observe(const sched::BatchPlan& plan, Clock::duration duration) {
+  int32_t decode_rows = 0;
+  for (const sched::PlanRow& row : plan.rows) decode_rows += row.num_tokens == 1 ? 1 : 0;
+  const auto num_tokens = static_cast<int32_t>(plan.tokens.size());
+  pace.observe(decode_rows, num_tokens - decode_rows, duration);
   if (options.on_step) {
-    options.on_step({.num_tokens = static_cast<int64_t>(plan->tokens.size()),
-                     .num_rows = static_cast<int64_t>(plan->rows.size()),
-                     .duration = now - begin});
+    options.on_step({.num_tokens = num_tokens,
+                     .num_rows = static_cast<int64_t>(plan.rows.size()),
+                     .duration = duration});
   }
 }
 
@@ -95,7 +132,7 @@ bool Engine::Impl::read_inbox() {
       cancel(cancellation->id);
     } else {
       // Nothing was posted after it: admission was closed first.
-      table.end_all(FinishReason::kAbort, std::nullopt, Clock::now());
+      for (const RequestId id : table.ids()) cancel(id);
       return false;
     }
   }
@@ -117,16 +154,58 @@ void Engine::Impl::cancel(RequestId id) {
 }
 
 void Engine::Impl::publish() {
-  EngineStats now = table.stats();
+  EngineStats now = current_stats();
   now.num_running = scheduler.num_running();
   now.num_waiting = scheduler.num_waiting();
   now.kv_cache_usage = scheduler.kv_usage();
-  now.num_preemptions = scheduler.num_preemptions();
-  now.num_steps = num_steps;
-  now.prefix_cache_queries = scheduler.cache_counts().queries;
-  now.prefix_cache_hits = scheduler.cache_counts().hits;
+  now.swap_usage = scheduler.swap_usage();
   std::lock_guard lock(stats_mutex);
   stats = now;
+}
+
+/// All but the gauges, which are 0.
+EngineStats Engine::Impl::current_stats() const {
+  EngineStats now = table.stats();
+  now.num_preemptions = scheduler.num_preemptions();
+  now.num_steps = num_steps;
+  now.token_budget = token_budget;
+  now.prefix_cache_queries = scheduler.cache_counts().queries;
+  now.prefix_cache_hits = scheduler.cache_counts().hits;
+  now.swap = scheduler.swap_counts();
+  return now;
+}
+
+void Engine::Impl::restore_cache() {
+  if (options.kept_tier == nullptr) return;
+  options.kept_tier->restore([this](int32_t block, const kv::BlockHash& hash,
+                                    const kv::BlockHash& parent, std::span<const int32_t> tokens) {
+    scheduler.restore_cached(block, hash, parent, tokens);
+  });
+}
+
+/// Moves what the pool has cached to the swap space, and leaves the swap space for the next run.
+void Engine::Impl::keep_cache() {
+  if (options.kept_tier == nullptr) return;
+  if (const sched::BatchPlan* plan = scheduler.plan_flush()) {
+    runner.launch(*plan);
+    runner.finish();
+    scheduler.commit(plan->step, {});
+  }
+  scheduler.for_each_cached([this](int32_t block, const kv::BlockHash& hash,
+                                   const kv::BlockHash& parent, std::span<const int32_t> tokens) {
+    options.kept_tier->add(block, hash, parent, tokens);
+  });
+  options.kept_tier->write(options.scheduler.cache_seed);
+}
+
+void Engine::Impl::tell_freed_blocks() {
+  const kv::BlockPool& pool = scheduler.pool();
+  was_empty.resize(static_cast<size_t>(pool.num_blocks()), true);
+  for (kv::BlockId block = 0; block < pool.num_blocks(); ++block) {
+    const bool is_empty = pool.ref_count(block) == 0 && !pool.is_published(block);
+    if (is_empty && !was_empty[static_cast<size_t>(block)]) options.on_block_freed(block);
+    was_empty[static_cast<size_t>(block)] = is_empty;
+  }
 }
 
 /// The last act of a thread whose step failed: everyone is told, nobody else gets in.
@@ -145,11 +224,7 @@ void Engine::Impl::die(const char* reason) {
   add_unopened();
   table.end_all(FinishReason::kError, error, Clock::now());
   {
-    EngineStats last = table.stats();
-    last.num_preemptions = scheduler.num_preemptions();
-    last.num_steps = num_steps;
-    last.prefix_cache_queries = scheduler.cache_counts().queries;
-    last.prefix_cache_hits = scheduler.cache_counts().hits;
+    const EngineStats last = current_stats();
     std::lock_guard lock(stats_mutex);
     stats = last;
   }

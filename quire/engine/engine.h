@@ -12,6 +12,7 @@
 #include "quire/base/result.h"
 #include "quire/engine/output.h"
 #include "quire/sched/sampling_spec.h"
+#include "quire/sched/scheduler.h"
 #include "quire/sched/scheduler_options.h"
 
 namespace quire::text {
@@ -19,7 +20,8 @@ class Tokenizer;
 }
 namespace quire::runner {
 class Runner;
-}
+class KeptTier;
+}  // namespace quire::runner
 
 namespace quire::engine {
 
@@ -44,12 +46,15 @@ struct EngineStats {
   int64_t num_waiting = 0;    // submitted or preempted, holding none
   double kv_cache_usage = 0;  // used blocks / blocks, 0 to 1
   int64_t num_steps = 0;
+  int32_t token_budget = 0;  // of the last step
   int64_t num_preemptions = 0;
   int64_t prompt_tokens = 0;  // of prompts computed to their end
   int64_t prompt_tokens_cached = 0;
   int64_t generation_tokens = 0;
-  int64_t prefix_cache_queries = 0;                   // tokens
-  int64_t prefix_cache_hits = 0;                      // tokens
+  int64_t prefix_cache_queries = 0;  // tokens
+  int64_t prefix_cache_hits = 0;     // tokens
+  double swap_usage = 0;             // blocks that sequences hold / blocks, 0 to 1
+  sched::SwapCounts swap;
   std::array<int64_t, kNumFinishReasons> finished{};  // choices, by FinishReason
 };
 
@@ -72,8 +77,17 @@ class Engine {
     std::vector<int32_t> eos_token_ids = {};  // the model's own stops
     int64_t max_waiting_requests = 1024;
     int64_t max_waiting_prompt_tokens = 4 << 20;
+    /// While choices are between their first and last token, steps get only as many tokens as they
+    /// are expected to end in this time with (StepPace); 0: the scheduler's option alone.
+    Clock::duration target_itl{0};
+    /// Gives the swap space what an earlier run left in it, and is given what this one leaves. May
+    /// be null; outlives the engine.
+    runner::KeptTier* kept_tier = nullptr;
     std::function<void(const StepStats&)> on_step =
         {};  // called on the engine thread; may be empty
+    /// For tests: called on the engine thread for each KV block that has come to hold nothing. May
+    /// be empty.
+    std::function<void(int32_t block)> on_block_freed = {};
   };
 
   /// Starts the thread. `tokenizer` (may be null: requests with stop strings are refused) and
@@ -92,7 +106,8 @@ class Engine {
   /// Takes no more requests and waits until the running ones ended. Returns true when all did
   /// within `timeout`.
   bool drain(Clock::duration timeout);
-  /// Takes no more requests and cancels the running ones; returns when the thread has ended.
+  /// Takes no more requests and cancels the running ones; returns when the thread has ended, and
+  /// with Options::kept_tier when the cached blocks are written.
   void stop();
 
   State state() const;

@@ -76,6 +76,7 @@ class EngineKit {
     Engine::Options engine = {};
     std::function<int32_t(const sched::RowStart&, int32_t)> next_token = {};
     std::chrono::microseconds step_time{0};
+    std::chrono::microseconds token_time{0};
     int64_t fail_at_step = -1;
     const text::Tokenizer* tokenizer = nullptr;
   };
@@ -94,6 +95,7 @@ class EngineKit {
         .max_rows = scheduler.max_num_seqs,
         .next_token = options.next_token,
         .step_time = options.step_time,
+        .token_time = options.token_time,
         .fail_at_step = options.fail_at_step,
     });
     engine = std::make_unique<Engine>(options.engine, *runner, options.tokenizer);

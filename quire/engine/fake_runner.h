@@ -23,7 +23,8 @@ class FakeRunner final : public runner::Runner {
     /// The token that stands at `position` (prompt included) of the sequence in `row`.
     std::function<int32_t(const sched::RowStart& row, int32_t position)> next_token;
     std::chrono::microseconds step_time{0};
-    int64_t fail_at_step = -1;  // this step's finish() throws
+    std::chrono::microseconds token_time{0};  // beside it, for each token of the step
+    int64_t fail_at_step = -1;                // this step's finish() throws
   };
   explicit FakeRunner(Options options) : options_(std::move(options)) {
     rows_.resize(static_cast<size_t>(options_.max_rows));
@@ -37,7 +38,9 @@ class FakeRunner final : public runner::Runner {
 
   runner::StepOutput& finish() override {
     const sched::BatchPlan& plan = *std::exchange(plan_, nullptr);
-    if (options_.step_time.count() > 0) std::this_thread::sleep_for(options_.step_time);
+    const auto time =
+        options_.step_time + options_.token_time * static_cast<int64_t>(plan.tokens.size());
+    if (time.count() > 0) std::this_thread::sleep_for(time);
     if (num_steps_++ == options_.fail_at_step) throw std::runtime_error("a step that was to fail");
     output_.tokens.clear();
     output_.logprobs.assign(plan.uses.size(), {});

@@ -66,10 +66,14 @@ void RequestTable::end(RequestId id, FinishReason reason, const std::optional<Er
 
 void RequestTable::end_all(FinishReason reason, const std::optional<Error>& error,
                            Clock::time_point now) {
+  for (const RequestId id : ids()) end(id, reason, error, now);
+}
+
+std::vector<RequestId> RequestTable::ids() const {
   std::vector<RequestId> ids;
   ids.reserve(requests_.size());
   for (const auto& [id, request] : requests_) ids.push_back(id);
-  for (const RequestId id : ids) end(id, reason, error, now);
+  return ids;
 }
 
 void RequestTable::begin(const sched::BatchPlan& plan, Clock::time_point now) {
@@ -171,6 +175,8 @@ void RequestTable::send(Request& request, int32_t index, FinishReason finish,
     request.prompt_counted = true;
     stats_.prompt_tokens += summary.num_prompt_tokens;
   }
+  const bool streams = finish == FinishReason::kNone;
+  if (streams != std::exchange(choice.streaming, streams)) num_streaming_ += streams ? 1 : -1;
   if (finish != FinishReason::kNone) {
     choice.ended = true;
     --request.num_unended;

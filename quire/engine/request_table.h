@@ -27,6 +27,7 @@ class RequestTable {
                std::vector<int32_t> eos_token_ids, Admission& admission);
 
   bool empty() const { return requests_.empty(); }
+  std::vector<RequestId> ids() const;
   /// Takes over a request that goes to the scheduler.
   void add(const Submission& submission);
   /// Ends a request's remaining choices and with them its stream; unknown ids are ignored.
@@ -48,11 +49,14 @@ class RequestTable {
   void wake();
 
   const EngineStats& stats() const { return stats_; }
+  /// Choices between their first and their last token.
+  int32_t num_streaming() const { return num_streaming_; }
 
  private:
   struct Choice {
     int32_t num_output = 0;
     bool ended = false;
+    bool streaming = false;          // its first token was sent, its last was not
     std::unique_ptr<StopText> text;  // null without stop strings
     OutputEvent pending;             // what the step in flight brings
   };
@@ -85,6 +89,7 @@ class RequestTable {
   std::vector<sched::SampledToken> sampled_;
   std::vector<std::shared_ptr<OutputChannel>> touched_;
   int64_t num_forgotten_ = 0;  // since the last wake
+  int32_t num_streaming_ = 0;
   EngineStats stats_;
 };
 

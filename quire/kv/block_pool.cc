@@ -55,10 +55,61 @@ void BlockPool::leave_free_list(BlockId block) {
 void BlockPool::take(BlockId block) {
   leave_free_list(block);
   if (is_published(block)) {
+    if (tier_ != nullptr) {
+      const BlockId kept = keep_in_tier(block);
+      if (kept != kNoBlock) tier_->release(kept);
+    }
     index_.remove(block);
     ++num_evictions_;
   }
   refs_[static_cast<size_t>(block)] = 1;
+}
+
+void BlockPool::set_tier(BlockPool& tier) {
+  QUIRE_CHECK(tier_ == nullptr && num_published() == 0);
+  QUIRE_CHECK(tier.block_tokens() == block_tokens());
+  tier_ = &tier;
+  moved_.reserve(static_cast<size_t>(num_blocks()));
+  kept_.reserve(static_cast<size_t>(std::min(num_blocks(), tier.num_blocks())));
+}
+
+/// The tier's block, with a reference, that holds the content of the published `block`, which is
+/// moved there if need be; kNoBlock where that is impossible.
+BlockId BlockPool::keep_in_tier(BlockId block) {
+  const BlockHash& hash = index_.hash(block);
+  const BlockHash& parent = index_.parent(block);
+  const auto tokens = index_.tokens(block);
+  const BlockId found = tier_->find(hash, parent, tokens);
+  if (found != kNoBlock) {
+    tier_->share(found);
+    return found;
+  }
+  if (tier_->index_.knows(hash) || tier_->free_.empty()) return kNoBlock;
+  last_kept_ = tier_->best_free(last_kept_);
+  tier_->take(last_kept_);
+  QUIRE_CHECK(tier_->publish(last_kept_, hash, parent, tokens));
+  moved_.push_back({.source = block, .destination = last_kept_});
+  return last_kept_;
+}
+
+void BlockPool::fill_tier() {
+  if (tier_ == nullptr) return;
+  // What is kept is held until all is done, so that it is not taken for what comes behind it.
+  for (BlockId block = free_.back(); block != free_.end(); block = free_.prev(block)) {
+    if (!is_published(block)) break;
+    const BlockId kept = keep_in_tier(block);
+    if (kept != kNoBlock) kept_.push_back(kept);
+  }
+  for (; !kept_.empty(); kept_.pop_back()) tier_->release(kept_.back());
+}
+
+bool BlockPool::restore(BlockId block, const BlockHash& hash, const BlockHash& parent,
+                        std::span<const int32_t> tokens) {
+  if (block < 0 || block >= num_blocks() || !is_free(block) || is_published(block)) return false;
+  take(block);
+  const bool published = publish(block, hash, parent, tokens);
+  release(block);
+  return published;
 }
 
 bool BlockPool::acquire(int32_t n, BlockId after, std::vector<BlockId>& out) {

@@ -16,6 +16,12 @@ namespace quire::kv {
 using BlockId = int32_t;
 inline constexpr BlockId kNoBlock = -1;
 
+/// A block's bytes that are to be copied before the destination is written.
+struct BlockCopy {
+  BlockId source = kNoBlock;
+  BlockId destination = kNoBlock;
+};
+
 /// Blocks are numbered 0..num_blocks-1 and preallocated; taking one is O(1) and allocates nothing.
 /// The free list is in the order of reuse: blocks are taken from its head, and a freed block goes
 /// to its head, since the block used last is the one still in the processor's caches.
@@ -23,6 +29,9 @@ inline constexpr BlockId kNoBlock = -1;
 /// A published block keeps its content when it is freed: it goes to the list's tail, behind all
 /// that hold nothing, and can be shared again until it is taken for something else; the one freed
 /// longest ago goes first. Extents are taken only where none of their blocks is published.
+///
+/// Behind it may lie a second tier, a pool of its own: a published block that is taken for
+/// something else leaves its content there, published under the same name and held by nobody.
 class BlockPool {
  public:
   /// Blocks [k * kExtentBlocks, (k + 1) * kExtentBlocks) form an extent: what a sequence is given
@@ -53,6 +62,31 @@ class BlockPool {
   /// False where another block is known by it already.
   bool publish(BlockId block, const BlockHash& hash, const BlockHash& parent,
                std::span<const int32_t> tokens);
+  /// Gives the pool its second tier, which outlives it. Once, before anything is published.
+  void set_tier(BlockPool& tier);
+  /// The copies from this pool (source) to its tier (destination) that acquire() and
+  /// fill_tier() made necessary since clear_moved(), in their order: to be done before anything
+  /// else is done to the blocks.
+  std::span<const BlockCopy> moved() const { return moved_; }
+  void clear_moved() { moved_.clear(); }
+  /// Moves the content of all published blocks without a holder that the tier lacks to it, the last
+  /// used first, as far as its unheld blocks last; what the tier alone has goes before what both
+  /// have.
+  void fill_tier();
+  /// Publishes a free block that holds nothing yet; its bytes are there already. False, and nothing
+  /// done, where it is not such a block or another one is known by `hash`.
+  bool restore(BlockId block, const BlockHash& hash, const BlockHash& parent,
+               std::span<const int32_t> tokens);
+  /// Calls fn(block, hash, parent, tokens) for the published blocks without a holder, the one to
+  /// be taken next first.
+  template <typename Function>
+  void for_each_cached(Function&& fn) const {
+    for (BlockId block = free_.front(); block != free_.end(); block = free_.next(block)) {
+      if (is_published(block))
+        fn(block, index_.hash(block), index_.parent(block), index_.tokens(block));
+    }
+  }
+
   /// The block published under `hash` with this parent and these tokens, or kNoBlock. Takes no
   /// reference.
   BlockId find(const BlockHash& hash, const BlockHash& parent,
@@ -82,6 +116,7 @@ class BlockPool {
   BlockId best_free(BlockId after) const;
   void take(BlockId block);
   void leave_free_list(BlockId block);
+  BlockId keep_in_tier(BlockId block);
   int32_t& extent_free(BlockId block) {
     return extent_free_[static_cast<size_t>(block / kExtentBlocks)];
   }
@@ -94,6 +129,10 @@ class BlockPool {
   std::vector<int32_t> extent_free_;  // [extents] free blocks in each that hold nothing
   IndexList free_extents_;            // extents all of whose blocks are such
   int64_t num_evictions_ = 0;
+  BlockPool* tier_ = nullptr;
+  BlockId last_kept_ = kNoBlock;  // in the tier: the next one is put behind it
+  std::vector<BlockCopy> moved_;
+  std::vector<BlockId> kept_;  // in the tier, by fill_tier()
 };
 
 }  // namespace quire::kv

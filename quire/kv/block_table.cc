@@ -41,8 +41,8 @@ std::optional<BlockCopy> BlockTable::make_writable(int32_t index) {
   return BlockCopy{.source = shared, .destination = own};
 }
 
-void BlockTable::clear() {
-  while (!blocks_.empty()) {
+void BlockTable::truncate(int32_t num_blocks) {
+  while (size() > num_blocks) {
     pool_->release(blocks_.back());
     blocks_.pop_back();
   }

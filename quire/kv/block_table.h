@@ -10,12 +10,6 @@
 
 namespace quire::kv {
 
-/// A block's bytes that are to be copied before the destination is written.
-struct BlockCopy {
-  BlockId source = kNoBlock;
-  BlockId destination = kNoBlock;
-};
-
 /// Move-only; gives its references back when cleared or destroyed, last block first, so that under
 /// an LRU order a prefix outlives its suffix. Position p lies in block p / block_tokens.
 class BlockTable {
@@ -48,8 +42,10 @@ class BlockTable {
   /// Makes the block at `index` this table's alone. If it is shared, a free block takes its place
   /// (one must exist) and the returned copy is to be done; the last holder keeps the block itself.
   std::optional<BlockCopy> make_writable(int32_t index);
+  /// Gives the blocks behind the first `num_blocks` back, last block first.
+  void truncate(int32_t num_blocks);
   /// Gives all references back.
-  void clear();
+  void clear() { truncate(0); }
 
   int32_t size() const { return static_cast<int32_t>(blocks_.size()); }
   std::span<const BlockId> blocks() const { return blocks_; }

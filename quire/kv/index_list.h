@@ -21,8 +21,11 @@ class IndexList {
   int32_t size() const { return size_; }
   bool contains(int32_t index) const { return at(index).next != kOutside; }
   int32_t front() const { return at(end_).next; }
+  int32_t back() const { return at(end_).prev; }
   /// The index after `index`, or end().
   int32_t next(int32_t index) const { return at(index).next; }
+  /// The index before `index`, or end().
+  int32_t prev(int32_t index) const { return at(index).prev; }
   int32_t end() const { return end_; }
 
   void push_front(int32_t index) { insert_before(at(end_).next, index); }

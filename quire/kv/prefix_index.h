@@ -34,9 +34,13 @@ class PrefixIndex {
               std::span<const int32_t> tokens);
   /// Takes the block's name away.
   void remove(int32_t block);
+  /// Whether a block, whatever it holds, is called `hash`.
+  bool knows(const BlockHash& hash) const { return find_name(hash) != kNone; }
   bool contains(int32_t block) const { return entry(block).next != kNone; }
   int32_t size() const { return size_; }
-  /// The tokens of a block with a name.
+  /// Of a block with a name.
+  const BlockHash& hash(int32_t block) const { return entry(block).hash; }
+  const BlockHash& parent(int32_t block) const { return entry(block).parent; }
   std::span<const int32_t> tokens(int32_t block) const;
 
   /// What is wrong with the chains, or nothing. O(num_blocks); for tests.

@@ -1,6 +1,7 @@
 #include "quire/llm/llm.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -37,7 +38,11 @@ engine::Engine::Options engine_options(const Options& options, const Parts& part
   engine.eos_token_ids = eos_ids(parts);
   engine.max_waiting_requests = options.max_waiting_requests;
   engine.max_waiting_prompt_tokens = options.max_waiting_prompt_tokens;
+  engine.target_itl = std::chrono::duration_cast<engine::Clock::duration>(
+      std::chrono::duration<double, std::milli>(options.target_itl_ms));
+  engine.kept_tier = parts.kept_tier.get();
   engine.on_step = options.on_step;
+  engine.on_block_freed = parts.on_block_freed;
   return engine;
 }
 

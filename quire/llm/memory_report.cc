@@ -35,6 +35,12 @@ std::string format_report(const MemoryReport& report) {
   line("other", report.other, "sampling");
   line("total", report.total(),
        report.available > 0 ? fmt::format("of {} available", format_bytes(report.available)) : "");
+  if (report.swap_space > 0) {
+    line("swap space", report.swap_space,
+         report.swap_folder.empty()
+             ? "more, used when the KV cache is full"
+             : "on disk, used when the KV cache is full: " + report.swap_folder);
+  }
   const int64_t tokens = report.num_blocks * report.block_tokens;
   text += fmt::format(
       "The KV cache holds {} tokens in {} blocks of {}: {:.1f} sequences of {} tokens.\n", tokens,

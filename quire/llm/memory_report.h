@@ -13,11 +13,14 @@ struct MemoryReport {
   int64_t arena = 0;           // activations and scratch of one step
   int64_t worker_scratch = 0;  // what the compute threads keep to themselves
   int64_t tokenizer = 0;
-  int64_t other = 0;      // the sampler's buffers
-  int64_t available = 0;  // what the system had to give at start (0: unknown)
+  int64_t other = 0;       // the sampler's buffers
+  int64_t swap_space = 0;  // not in the total: taken only when the KV cache is full
+  int64_t available = 0;   // what the system had to give at start (0: unknown)
 
   int64_t num_blocks = 0;
   int64_t block_tokens = 0;
+  int64_t num_swap_blocks = 0;
+  std::string swap_folder = {};  // of the swap space's file; empty: memory
   int64_t max_model_len = 0;
   int64_t max_num_seqs = 0;
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "quire/base/memory_ledger.h"
 #include "quire/engine/engine.h"
@@ -21,7 +22,7 @@ struct Options {
   std::string tokenizer = {};
   std::string dtype = "auto";             // auto|half|float16|bfloat16|float|float32
   std::string activation_dtype = "auto";  // auto|fp32|bf16|int8
-  std::string kv_cache_dtype = "auto";    // auto|bfloat16|float32
+  std::string kv_cache_dtype = "auto";    // auto|bfloat16|float16|float32
   /// Jinja source that replaces the model's chat template; empty: the model's.
   std::string chat_template = {};
   /// "auto": sampling defaults from the model's generation_config.json; "vllm": neutral ones.
@@ -45,7 +46,21 @@ struct Options {
   std::string scheduling_policy = "fcfs";    // fcfs|priority
   int32_t long_prefill_token_threshold = 0;  // tokens of one prompt in a step; 0 = all that fit
 
-  int32_t threads = 0;  // compute workers; 0 = one per physical core
+  /// Bytes that blocks out of the KV pool may take: those of preempted sequences, and cached ones
+  /// that the pool had no more room for. Taken as they are needed. Unset: kDefaultSwapBytes, or
+  /// what available memory leaves beside the rest; 0: none.
+  std::optional<int64_t> swap_space_bytes = {};
+  std::string swap_dir = {};             // a folder for a file instead of memory
+  std::string preemption_mode = "auto";  // auto|swap|recompute
+  /// A folder to keep the swap space's cached blocks in between runs; empty: they are lost.
+  std::string kv_cache_dir = {};
+  /// While streams run, steps are kept below so many milliseconds by giving them fewer tokens; 0:
+  /// max_num_batched_tokens alone limits them.
+  double target_itl_ms = 0;
+
+  int32_t threads = 0;  // compute workers; 0 = one per physical core, or per entry of cpu_affinity
+  std::vector<int> cpu_affinity =
+      {};  // worker i runs on this processor; empty: placed by the system
   int32_t max_logprobs = 20;
   int64_t max_waiting_requests = 1024;
   int64_t max_waiting_prompt_tokens = 4 << 20;

@@ -2,6 +2,8 @@
 // test.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -9,6 +11,7 @@
 #include "quire/checkpoint/model_config.h"
 #include "quire/llm/memory_report.h"
 #include "quire/llm/options.h"
+#include "quire/runner/kept_tier.h"
 #include "quire/runner/runner.h"
 #include "quire/sched/scheduler_options.h"
 #include "quire/text/chat_template.h"
@@ -24,6 +27,8 @@ struct Parts {
   checkpoint::ModelConfig config;
   checkpoint::GenerationDefaults generation;
   std::unique_ptr<runner::Runner> runner;
+  std::unique_ptr<runner::KeptTier> kept_tier;        // of the runner's swap space; may be null
+  std::function<void(int32_t block)> on_block_freed;  // for tests; may be empty
   sched::SchedulerOptions scheduler;
   int64_t vocab_size = 0;  // the logits' width
   MemoryReport memory;

@@ -11,6 +11,7 @@
 #include "quire/llm/available_memory.h"
 #include "quire/llm/kv_sizing.h"
 #include "quire/llm/plan_model.h"
+#include "quire/llm/swap_sizing.h"
 #include "quire/models/program_recorder.h"
 #include "quire/models/registry.h"
 #include "quire/runner/kv_store.h"
@@ -24,8 +25,10 @@ constexpr int64_t kMinLogitsRows = 64;
 /// --kv-cache-dtype; auto follows --dtype, which itself follows the checkpoint.
 DType kv_dtype_of(std::string_view text, weights::WeightDType dtype, DType stored) {
   if (text == "bfloat16" || text == "bf16") return DType::kBF16;
+  if (text == "float16" || text == "fp16" || text == "half") return DType::kF16;
   if (text == "float32" || text == "fp32") return DType::kF32;
-  if (text != "auto") throw LoadError("--kv-cache-dtype", "", "auto, bfloat16 or float32", text);
+  if (text != "auto")
+    throw LoadError("--kv-cache-dtype", "", "auto, bfloat16, float16 or float32", text);
   const bool follows_fp32 = dtype == weights::WeightDType::kFloat32 ||
                             (dtype == weights::WeightDType::kAuto && stored == DType::kF32);
   return follows_fp32 ? DType::kF32 : DType::kBF16;
@@ -43,6 +46,11 @@ void check_counts(const Options& options) {
   if (options.block_size % 16 != 0) {
     throw LoadError("--block-size", "", "a multiple of 16", fmt::format("{}", options.block_size));
   }
+  constexpr double kMaxItlMs = 1e9;
+  if (!(options.target_itl_ms >= 0 && options.target_itl_ms <= kMaxItlMs)) {
+    throw LoadError("--target-itl", "", "milliseconds, 0 or more",
+                    fmt::format("{}", options.target_itl_ms));
+  }
   if (options.num_gpu_blocks_override) {
     positive("--num-gpu-blocks-override", *options.num_gpu_blocks_override);
   }
@@ -56,6 +64,13 @@ sched::SchedulingPolicy policy_of(const std::string& name) {
   if (name == "fcfs") return sched::SchedulingPolicy::kFcfs;
   if (name == "priority") return sched::SchedulingPolicy::kPriority;
   throw LoadError("--scheduling-policy", "", "fcfs or priority", name);
+}
+
+sched::PreemptionMode preemption_mode_of(const std::string& name) {
+  if (name == "auto") return sched::PreemptionMode::kAuto;
+  if (name == "swap") return sched::PreemptionMode::kSwap;
+  if (name == "recompute") return sched::PreemptionMode::kRecompute;
+  throw LoadError("--preemption-mode", "", "auto, swap or recompute", name);
 }
 
 sched::SchedulerOptions scheduler_options(const Options& options, const KvSize& kv,
@@ -74,8 +89,24 @@ sched::SchedulerOptions scheduler_options(const Options& options, const KvSize& 
   scheduler.long_prefill_token_threshold = options.long_prefill_token_threshold;
   scheduler.block_tokens = options.block_size;
   scheduler.num_blocks = static_cast<int32_t>(kv.num_blocks);
+  scheduler.preemption_mode = preemption_mode_of(options.preemption_mode);
   sched::check_options(scheduler);
   return scheduler;
+}
+
+void plan_swap(const Options& options, const backend::Program& program, int num_workers,
+               ModelPlan& plan) {
+  const int64_t block_bytes = runner::KvStore::bytes_for(plan.cache_groups, 1);
+  SwapSize swap = size_swap(options, {.block_bytes = block_bytes,
+                                      .other_bytes = plan.memory.total(),
+                                      .available_bytes = plan.memory.available});
+  if (!swap.notice.empty()) plan.notices.push_back(std::move(swap.notice));
+  plan.memory.num_swap_blocks = swap.num_blocks;
+  plan.memory.swap_space = swap.num_blocks * block_bytes;
+  plan.memory.swap_folder = options.kv_cache_dir.empty() ? options.swap_dir : options.kv_cache_dir;
+  plan.scheduler.num_swap_blocks = static_cast<int32_t>(swap.num_blocks);
+  plan.scheduler.swap_block_ns = swap_block_ns(block_bytes, !plan.memory.swap_folder.empty());
+  plan.scheduler.recompute_token_ns = recompute_token_ns(program, num_workers);
 }
 
 }  // namespace
@@ -122,6 +153,7 @@ ModelPlan plan_model(const Options& options, const checkpoint::Checkpoint& check
   memory.max_model_len = kv.max_model_len;
   memory.max_num_seqs = options.max_num_seqs;
   plan.scheduler = scheduler_options(options, kv, plan.max_logits);
+  plan_swap(options, program, cpu.num_workers(), plan);
   return plan;
 }
 

@@ -1,6 +1,7 @@
 // ModelPlan: a model counted before it is loaded: its types, its program's bytes and its KV pool.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "quire/backend/cpu/cpu_backend.h"
@@ -21,6 +22,7 @@ struct ModelPlan {
   int64_t vocab_size = 0;
   sched::SchedulerOptions scheduler;
   MemoryReport memory;
+  std::vector<std::string> notices;  // what was chosen otherwise than one may expect
 };
 
 /// Records the program against a backend that only counts and answers as `cpu` would, then sizes

@@ -31,9 +31,13 @@ Attention::Attention(const weights::WeightScope& scope, const Options& options,
 
 backend::Tensor Attention::record(backend::ProgramBuilder& p, backend::Tensor x) const {
   const backend::ProgramBuilder::Scope scope(p, name_);
-  const backend::Tensor q = rope_->record(p, q_proj_.record(p, x), options_.num_heads);
-  const backend::Tensor k = rope_->record(p, k_proj_.record(p, x), options_.num_kv_heads);
+  // In this order the three matmuls are one list of work to a backend, and so are the row
+  // operations after them.
+  const backend::Tensor projected_q = q_proj_.record(p, x);
+  const backend::Tensor projected_k = k_proj_.record(p, x);
   const backend::Tensor v = v_proj_.record(p, x);
+  const backend::Tensor q = rope_->record(p, projected_q, options_.num_heads);
+  const backend::Tensor k = rope_->record(p, projected_k, options_.num_kv_heads);
   p.store_kv(k, v, shape_, options_.cache_group, options_.layer);
   return o_proj_.record(p, p.attention(q, shape_, options_.cache_group, options_.layer));
 }

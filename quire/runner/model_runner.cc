@@ -1,13 +1,30 @@
 #include "quire/runner/model_runner.h"
 
-#include <algorithm>
-
 #include "quire/base/check.h"
 
 namespace quire::runner {
 
 using sched::BatchPlan;
 using sched::LogitsUse;
+
+namespace {
+
+backend::BlockCopy::Kind copy_kind(sched::BlockOp::Kind kind) {
+  switch (kind) {
+    case sched::BlockOp::Kind::kCopy:
+      return backend::BlockCopy::Kind::kWithinPool;
+    case sched::BlockOp::Kind::kSwapOut:
+      return backend::BlockCopy::Kind::kSwapOut;
+    case sched::BlockOp::Kind::kSwapIn:
+      return backend::BlockCopy::Kind::kSwapIn;
+    case sched::BlockOp::Kind::kLoad:
+    case sched::BlockOp::Kind::kStore:
+      break;
+  }
+  check_failed(__FILE__, __LINE__, "copy_kind", "a block operation that no plan has");
+}
+
+}  // namespace
 
 ModelRunner::ModelRunner(Options options, backend::Backend& backend)
     : options_(options),
@@ -20,8 +37,10 @@ void ModelRunner::launch(const BatchPlan& plan) {
   QUIRE_CHECK(plan_ == nullptr);
   for (const sched::RowStart& row : plan.started) sampler_.start(row);
   copy_blocks(plan);
-  bind(plan);
   plan_ = &plan;
+  if (plan.tokens.empty()) return;  // block operations alone
+  if (options_.poisoned != nullptr) poison_begun_blocks(plan);
+  bind(plan);
   backend_.launch({.token_ids = plan.tokens,
                    .positions = plan.positions,
                    .query_start = query_start_,
@@ -30,26 +49,30 @@ void ModelRunner::launch(const BatchPlan& plan) {
                    .groups = groups_});
 }
 
-/// The plan's copies take effect in their order, the backend's all at once: a batch ends where a
-/// copy touches a block of one before it.
 void ModelRunner::copy_blocks(const BatchPlan& plan) {
+  if (plan.block_ops.empty()) return;
   copies_.clear();
-  int32_t group = 0;
-  const auto flush = [&] {
-    if (!copies_.empty()) backend_.copy_blocks(group, copies_);
-    copies_.clear();
-  };
   for (const sched::BlockOp& op : plan.block_ops) {
-    QUIRE_CHECK(op.kind == sched::BlockOp::Kind::kCopy);
-    const bool meets = std::any_of(copies_.begin(), copies_.end(), [&op](const auto& copy) {
-      return copy.second == op.source || copy.second == op.destination ||
-             copy.first == op.destination;
-    });
-    if (meets || op.group != group) flush();
-    group = op.group;
-    copies_.emplace_back(op.source, op.destination);
+    copies_.push_back({.kind = copy_kind(op.kind),
+                       .group = op.group,
+                       .source = op.source,
+                       .destination = op.destination});
+    if (op.kind != sched::BlockOp::Kind::kSwapOut) continue;
+    QUIRE_CHECK(options_.swap != nullptr);
+    options_.swap->reserve(op.destination);
   }
-  flush();
+  backend_.copy_blocks(copies_);
+}
+
+/// A block whose first slot is written holds nothing yet: no copy fills it up to there.
+void ModelRunner::poison_begun_blocks(const BatchPlan& plan) {
+  for (size_t group = 0; group < plan.groups.size(); ++group) {
+    for (const int32_t slot : plan.groups[group].slots) {
+      if (slot >= 0 && slot % options_.block_tokens == 0) {
+        options_.poisoned->poison(group, slot / options_.block_tokens);
+      }
+    }
+  }
 }
 
 void ModelRunner::bind(const BatchPlan& plan) {
@@ -70,7 +93,7 @@ void ModelRunner::bind(const BatchPlan& plan) {
 
 StepOutput& ModelRunner::finish() {
   QUIRE_CHECK(plan_ != nullptr);
-  backend_.wait();
+  if (!plan_->tokens.empty()) backend_.wait();
   const std::vector<LogitsUse>& uses = plan_->uses;
   chosen_.assign(uses.size(), 0);
   bool described = false;

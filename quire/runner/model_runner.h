@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "quire/backend/backend.h"
+#include "quire/runner/kv_store.h"
 #include "quire/runner/runner.h"
 #include "quire/runner/sampler.h"
+#include "quire/runner/swap_space.h"
 
 namespace quire::runner {
 
@@ -17,6 +18,11 @@ class ModelRunner final : public Runner {
   struct Options {
     int64_t vocab_size = 0;
     int32_t max_num_seqs = 0;
+    SwapSpace* swap = nullptr;  // where plans swap; outlives the runner
+    /// For tests: every block that a step begins to write is filled with NaN first, so that a read
+    /// of what an earlier owner left shows. Null: none is.
+    KvStore* poisoned = nullptr;
+    int32_t block_tokens = 16;  // of `poisoned`
   };
   /// `backend` has loaded its program and outlives the runner.
   ModelRunner(Options options, backend::Backend& backend);
@@ -26,6 +32,7 @@ class ModelRunner final : public Runner {
 
  private:
   void copy_blocks(const sched::BatchPlan& plan);
+  void poison_begun_blocks(const sched::BatchPlan& plan);
   void bind(const sched::BatchPlan& plan);
   void read_logits(int worker, int num_workers);
 
@@ -38,7 +45,7 @@ class ModelRunner final : public Runner {
   std::vector<int32_t> query_start_;  // [rows + 1]
   std::vector<int32_t> context_len_;  // [rows]
   std::vector<backend::GroupMeta> groups_;
-  std::vector<std::pair<int32_t, int32_t>> copies_;
+  std::vector<backend::BlockCopy> copies_;
 };
 
 }  // namespace quire::runner

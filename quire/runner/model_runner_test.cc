@@ -46,11 +46,11 @@ class ScriptedBackend final : public backend::Backend {
     return nullptr;
   }
   void load(std::shared_ptr<const backend::Program>, std::span<const backend::KvSlab>) override {}
-  void copy_blocks(int32_t group, std::span<const std::pair<int32_t, int32_t>> copies) override {
-    for (const auto& copy : copies) batches.push_back({group, copy.first, copy.second});
-    batches.push_back({-1, -1, -1});
+  void copy_blocks(std::span<const backend::BlockCopy> given) override {
+    copies.insert(copies.end(), given.begin(), given.end());
   }
   void launch(const backend::StepMeta& meta) override {
+    ++num_launches;
     seen = meta;
     for (int64_t r = 0; r < meta.num_logits(); ++r) {
       const auto at = static_cast<size_t>(meta.logits_rows[static_cast<size_t>(r)]);
@@ -68,7 +68,8 @@ class ScriptedBackend final : public backend::Backend {
   int num_workers() const override { return 3; }
 
   backend::StepMeta seen;
-  std::vector<std::array<int32_t, 3>> batches;  // copies; -1s end a call
+  std::vector<backend::BlockCopy> copies;
+  int num_launches = 0;
 
  private:
   std::vector<float> logits_ = std::vector<float>(16 * kStride);
@@ -126,29 +127,54 @@ TEST(ModelRunner, BindsThePlanAndSamplesItsRows) {
   EXPECT_EQ(output.logprobs[2].chosen.token, -1);
 }
 
-TEST(ModelRunner, CopiesInOrderWhereBlocksMeet) {
+const std::vector<backend::CacheGroupSpec> kTwoGroups = {
+    {.num_layers = 3, .num_kv_heads = 2, .head_dim = 8, .dtype = DType::kBF16},
+    {.num_layers = 1, .num_kv_heads = 1, .head_dim = 4, .dtype = DType::kF32, .block_tokens = 32}};
+
+TEST(ModelRunner, BlockOperationsReachTheBackendInTheirOrder) {
   ScriptedBackend backend;
-  ModelRunner runner({.vocab_size = kVocab, .max_num_seqs = 4}, backend);
+  SwapSpace swap({.groups = kTwoGroups, .num_blocks = 8});
+  ModelRunner runner({.vocab_size = kVocab, .max_num_seqs = 4, .swap = &swap}, backend);
+  sched::BatchPlan plan;  // of block operations alone: nothing is run
+  using Op = sched::BlockOp::Kind;
+  plan.block_ops = {{.kind = Op::kSwapOut, .group = 0, .source = 1, .destination = 7},
+                    {.kind = Op::kCopy, .group = 0, .source = 2, .destination = 1},
+                    {.kind = Op::kSwapIn, .group = 1, .source = 7, .destination = 2}};
+  runner.launch(plan);
+  EXPECT_TRUE(runner.finish().tokens.empty());
+  EXPECT_EQ(backend.num_launches, 0);
+  using Kind = backend::BlockCopy::Kind;
+  const std::vector<std::array<int, 4>> expected = {{int(Kind::kSwapOut), 0, 1, 7},
+                                                    {int(Kind::kWithinPool), 0, 2, 1},
+                                                    {int(Kind::kSwapIn), 1, 7, 2}};
+  ASSERT_EQ(backend.copies.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const backend::BlockCopy& copy = backend.copies[i];
+    EXPECT_EQ((std::array{int(copy.kind), copy.group, copy.source, copy.destination}), expected[i]);
+  }
+}
+
+TEST(ModelRunner, PoisonsTheBlocksThatAStepBegins) {
+  ScriptedBackend backend;
+  KvStore store({.groups = {kTwoGroups[0]}, .num_blocks = 4});
+  ModelRunner runner({.vocab_size = kVocab, .max_num_seqs = 4, .poisoned = &store}, backend);
   sched::BatchPlan plan = two_row_plan();
-  const auto copy = [&plan](int32_t group, int32_t from, int32_t to) {
-    plan.block_ops.push_back({.group = group, .source = from, .destination = to});
-  };
-  copy(0, 1, 2);
-  copy(0, 1, 3);  // shares only a source
-  copy(0, 4, 1);  // writes what was read before
-  copy(0, 2, 5);  // reads what an earlier batch wrote, not this one
-  copy(1, 8, 9);
+  plan.groups[0].slots = {17, 18, 32};  // the middle of block 1, the start of block 2
   runner.launch(plan);
   runner.finish();
-  const std::array<int32_t, 3> end = {-1, -1, -1};
-  EXPECT_EQ(backend.batches,
-            (std::vector<std::array<int32_t, 3>>{
-                {0, 1, 2}, {0, 1, 3}, end, {0, 4, 1}, {0, 2, 5}, end, {1, 8, 9}, end}));
+  const backend::KvSlab& slab = store.slabs()[0];
+  const int64_t bytes = kTwoGroups[0].block_layer_bytes();
+  for (int64_t block = 0; block < 4; ++block) {
+    const std::byte expected{static_cast<unsigned char>(block == 2 ? 0xff : 0)};
+    EXPECT_EQ(slab.data[2 * slab.layer_stride + block * bytes], expected) << block;
+    EXPECT_EQ(slab.data[(block + 1) * bytes - 1], expected) << block;
+  }
 }
 
 TEST(ModelRunner, AllocatesNothingOnceWarm) {
   ScriptedBackend backend;
-  ModelRunner runner({.vocab_size = kVocab, .max_num_seqs = 4}, backend);
+  SwapSpace swap({.groups = kTwoGroups, .num_blocks = 8});
+  ModelRunner runner({.vocab_size = kVocab, .max_num_seqs = 4, .swap = &swap}, backend);
   sched::BatchPlan plan = two_row_plan();
   plan.uses.erase(plan.uses.begin());
   plan.started[0].sampling = {.temperature = 0.8f,
@@ -160,6 +186,9 @@ TEST(ModelRunner, AllocatesNothingOnceWarm) {
   runner.launch(plan);
   runner.finish();
   plan.started.clear();
+  plan.block_ops = {{.kind = sched::BlockOp::Kind::kSwapOut, .source = 1, .destination = 2},
+                    {.kind = sched::BlockOp::Kind::kSwapIn, .source = 2, .destination = 1}};
+  backend.copies.reserve(1000);
   runner.launch(plan);
   runner.finish();
   const int64_t before = num_allocations;
@@ -172,13 +201,7 @@ TEST(ModelRunner, AllocatesNothingOnceWarm) {
 }
 
 TEST(KvStore, OneSlabAGroupCountedInTheLedger) {
-  const std::vector<backend::CacheGroupSpec> groups = {
-      {.num_layers = 3, .num_kv_heads = 2, .head_dim = 8, .dtype = DType::kBF16},
-      {.num_layers = 1,
-       .num_kv_heads = 1,
-       .head_dim = 4,
-       .dtype = DType::kF32,
-       .block_tokens = 32}};
+  const std::vector<backend::CacheGroupSpec>& groups = kTwoGroups;
   MemoryLedger ledger;
   KvStore store({.groups = groups, .num_blocks = 5, .ledger = &ledger});
   ASSERT_EQ(store.slabs().size(), 2U);

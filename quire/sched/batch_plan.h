@@ -15,6 +15,13 @@ using RequestId = int64_t;
 /// sequence runs.
 using RowId = int32_t;
 
+/// As an input token: the one that the row samples in the last plan before this one that samples
+/// for it. That plan is still in flight, so the runner fills the token in.
+inline constexpr int32_t kPlaceholderToken = -1;
+
+/// Guesses at a sequence's next tokens that one step tries at most.
+inline constexpr int32_t kMaxDraftTokens = 4;
+
 /// One of a request's n choices.
 struct SequenceId {
   RequestId request = 0;
@@ -34,13 +41,15 @@ struct RowStart {
 
 /// One row's share of the step: `num_tokens` consecutive tokens from query_start on. A row that
 /// holds a sequence need not run in every step. Its context may have grown since its last step by
-/// whole blocks found in the prefix cache. A choice that starts on the last chunk of a prompt
+/// whole blocks found in the prefix cache, and begins with all that was stored before if the
+/// sequence was swapped out. A choice that starts on the last chunk of a prompt
 /// shared with choice 0 first runs in a later step, from the position behind the prompt.
 struct PlanRow {
   RowId row = 0;
   int32_t query_start = 0;  // index into tokens
   int32_t num_tokens = 0;
   int32_t context_len = 0;  // tokens in the KV once this step's are stored
+  int32_t num_draft = 0;    // the last ones of the tokens are guesses; each has its own sample
 };
 
 /// What is to be read from one row of logits.
@@ -72,13 +81,15 @@ struct BlockOp {
   int32_t destination = 0;
 };
 
-/// Crosses from control to data, and between ranks as it is. What a step does not use is empty.
+/// Crosses from control to data, and between ranks as it is. What a step does not use is empty; a
+/// plan to flush the cache has block operations only, and while others are in flight a plan may
+/// start rows and move blocks without running anything.
 struct BatchPlan {
   StepId step = 0;
   std::vector<RowStart> started;
   std::vector<RowId> finished;  // rows given up since the plan before; applied before `started`
   std::vector<PlanRow> rows;
-  std::vector<int32_t> tokens;     // [T]
+  std::vector<int32_t> tokens;     // [T] kPlaceholderToken where not known yet
   std::vector<int32_t> positions;  // [T]
   std::vector<GroupPlan> groups;
   std::vector<int32_t> logits_rows;  // [R] distinct indices into tokens, ascending

@@ -20,7 +20,9 @@ PlanWriter::PlanWriter(const SchedulerOptions& options) {
   plan_.groups[0].block_table.reserve(std::min(rows, tokens) * width);
   plan_.logits_rows.reserve(logits);
   plan_.uses.reserve(logits + rows);
-  plan_.block_ops.reserve(rows);
+  // Copies of shared blocks; with a swap space, also moves out of the blocks taken and back in.
+  const auto blocks = static_cast<size_t>(options.num_swap_blocks > 0 ? options.num_blocks : 0);
+  plan_.block_ops.reserve(rows + 2 * blocks);
   row_sequences_.reserve(rows);
 }
 
@@ -49,23 +51,28 @@ void PlanWriter::start(const Sequence& sequence) {
                            .output = {prompt_end, sequence.tokens.end()}});
 }
 
-void PlanWriter::copy_block(kv::BlockCopy copy) {
-  plan_.block_ops.push_back({.kind = BlockOp::Kind::kCopy,
-                             .group = 0,
-                             .source = copy.source,
-                             .destination = copy.destination});
+void PlanWriter::block_op(BlockOp::Kind kind, kv::BlockCopy copy) {
+  plan_.block_ops.push_back(
+      {.kind = kind, .group = 0, .source = copy.source, .destination = copy.destination});
 }
 
-void PlanWriter::run(const Sequence& sequence, int32_t num_tokens) {
+void PlanWriter::run(const Sequence& sequence, int32_t num_tokens, int32_t num_draft) {
   const int32_t begin = sequence.num_computed;
-  const int32_t end = begin + num_tokens;
+  const int32_t end = begin + num_tokens + num_draft;
   plan_.rows.push_back({.row = sequence.row,
                         .query_start = static_cast<int32_t>(plan_.tokens.size()),
-                        .num_tokens = num_tokens,
-                        .context_len = end});
+                        .num_tokens = end - begin,
+                        .context_len = end,
+                        .num_draft = num_draft});
   row_sequences_.push_back(&sequence);
-  plan_.tokens.insert(plan_.tokens.end(), sequence.tokens.begin() + begin,
-                      sequence.tokens.begin() + end);
+  const int32_t known = std::min(end, sequence.num_tokens());
+  if (begin < known) {
+    plan_.tokens.insert(plan_.tokens.end(), sequence.tokens.begin() + begin,
+                        sequence.tokens.begin() + known);
+  }
+  plan_.tokens.resize(plan_.positions.size() + static_cast<size_t>(num_tokens), kPlaceholderToken);
+  plan_.tokens.insert(plan_.tokens.end(), sequence.drafts.begin(),
+                      sequence.drafts.begin() + num_draft);
   for (int32_t position = begin; position < end; ++position) {
     plan_.positions.push_back(position);
     plan_.groups[0].slots.push_back(sequence.table.slot(position));
@@ -93,13 +100,15 @@ void PlanWriter::report_prompt_logprobs(const Sequence& sequence, PromptLogprobs
   }
 }
 
-void PlanWriter::sample(const Sequence& sampler) {
-  const int32_t position = plan_.rows.back().context_len;
-  plan_.uses.push_back({.kind = LogitsUse::Kind::kSample,
-                        .row = sampler.row,
-                        .logits_index = logits_index(position - 1),
-                        .position = position,
-                        .target = -1});
+void PlanWriter::sample(const Sequence& sampler, int32_t count) {
+  const int32_t end = plan_.rows.back().context_len;
+  for (int32_t position = end - count + 1; position <= end; ++position) {
+    plan_.uses.push_back({.kind = LogitsUse::Kind::kSample,
+                          .row = sampler.row,
+                          .logits_index = logits_index(position - 1),
+                          .position = position,
+                          .target = -1});
+  }
 }
 
 const BatchPlan& PlanWriter::finish(RowPool& rows) {

@@ -21,18 +21,22 @@ class PlanWriter {
 
   /// Empties the plan.
   void begin(StepId step);
-  bool empty() const { return plan_.rows.empty(); }
+  /// Nothing is to be run, moved or started.
+  bool empty() const {
+    return plan_.rows.empty() && plan_.block_ops.empty() && plan_.started.empty();
+  }
 
   /// The sequence, which has just got its row, begins to hold it.
   void start(const Sequence& sequence);
-  void copy_block(kv::BlockCopy copy);
-  /// The sequence runs its next `num_tokens` uncomputed tokens; its table already covers them.
-  void run(const Sequence& sequence, int32_t num_tokens);
+  void block_op(BlockOp::Kind kind, kv::BlockCopy copy);
+  /// The sequence runs its next `num_tokens` uncomputed tokens and behind them its first
+  /// `num_draft` drafts; its table already covers them.
+  void run(const Sequence& sequence, int32_t num_tokens, int32_t num_draft);
   /// The row just added yields the log-probabilities of these prompt positions...
   void report_prompt_logprobs(const Sequence& sequence, PromptLogprobs positions);
-  /// ...and its last token's logits are sampled by `sampler`: the sequence itself or another
-  /// choice.
-  void sample(const Sequence& sampler);
+  /// ...and the logits of its last `count` tokens are sampled by `sampler`: the sequence itself or
+  /// another choice.
+  void sample(const Sequence& sampler, int32_t count);
 
   /// Completes the plan with the rows given up and the block tables.
   const BatchPlan& finish(RowPool& rows);

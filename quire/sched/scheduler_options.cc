@@ -14,6 +14,10 @@ void check_positive(std::string_view name, int64_t value) {
   if (value <= 0) throw LoadError(name, "", "a positive number", fmt::format("{}", value));
 }
 
+void check_not_negative(std::string_view name, int64_t value) {
+  if (value < 0) throw LoadError(name, "", "0 or more", fmt::format("{}", value));
+}
+
 /// The last token of a sequence is never an input, so its K and V are not stored.
 int64_t stored_tokens(int64_t num_prompt, int64_t num_requested) {
   return num_prompt + std::max<int64_t>(num_requested - 1, 0);
@@ -28,10 +32,9 @@ void check_options(const SchedulerOptions& options) {
   check_positive("logits rows", options.max_logits_rows);
   check_positive("--block-size", options.block_tokens);
   check_positive("KV cache blocks", options.num_blocks);
-  if (options.long_prefill_token_threshold < 0) {
-    throw LoadError("--long-prefill-token-threshold", "", "0 or more",
-                    fmt::format("{}", options.long_prefill_token_threshold));
-  }
+  check_positive("plans in flight", options.max_plans_in_flight);
+  check_not_negative("--long-prefill-token-threshold", options.long_prefill_token_threshold);
+  check_not_negative("swap space blocks", options.num_swap_blocks);
   if (!options.enable_chunked_prefill && options.max_num_batched_tokens < options.max_model_len) {
     throw LoadError("--max-num-batched-tokens", "",
                     fmt::format("at least --max-model-len ({}), since chunked prefill is off",

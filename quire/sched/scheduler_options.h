@@ -33,14 +33,14 @@ struct SchedulerOptions {
   PreemptionMode preemption_mode = PreemptionMode::kAuto;
   int64_t recompute_token_ns = 0;   // estimated cost of computing a token again
   int64_t swap_block_ns = 0;        // estimated cost of copying a block one way
-  int32_t max_plans_in_flight = 1;  // more are reserved in the types, not built
+  int32_t max_plans_in_flight = 1;  // plans not yet committed, so that the runner never waits
 
   /// Tokens whose K and V the whole pool holds.
   int64_t pool_tokens() const { return int64_t{num_blocks} * block_tokens; }
 };
 
-/// Throws LoadError if a limit is not positive, or if without chunked prefill a prompt could exceed
-/// the token budget.
+/// Throws LoadError if a limit is not positive or a number negative, or if without chunked prefill
+/// a prompt could exceed the token budget.
 void check_options(const SchedulerOptions& options);
 
 /// Why `request` could not finish even on an empty machine, or nothing. Messages about length name

@@ -78,6 +78,12 @@ TEST(SchedulerOptions, ImpossibleOnesAreLoadErrors) {
   options.long_prefill_token_threshold = -1;
   EXPECT_THROW(check_options(options), LoadError);
   options = kOptions;
+  options.num_swap_blocks = -1;
+  EXPECT_THROW(check_options(options), LoadError);
+  options = kOptions;
+  options.max_plans_in_flight = 0;
+  EXPECT_THROW(check_options(options), LoadError);
+  options = kOptions;
   options.enable_chunked_prefill = false;
   options.max_num_batched_tokens = 99;
   EXPECT_THROW(check_options(options), LoadError);

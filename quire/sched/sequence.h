@@ -2,6 +2,7 @@
 // and where.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -18,10 +19,10 @@ inline constexpr int32_t kMaxPreemptions = 3;
 struct SequenceGroup;
 
 enum class SequenceState : uint8_t {
-  kShared,     // a choice whose prompt is still being computed by choice 0
-  kWaiting,    // in the waiting queue: no row, no blocks
-  kRunning,    // holds a row, and blocks for all computed tokens
-  kCancelled,  // running in a step that is in flight; ends when that is committed
+  kShared,   // a choice whose prompt is still being computed by choice 0
+  kWaiting,  // in the waiting queue: no row, no blocks but perhaps some of the swap space
+  kRunning,  // holds a row, and blocks for all computed tokens
+  kLeaving,  // cancelled or stopped, but plans in flight use it; ends when they are committed
   kEnded,
 };
 
@@ -35,7 +36,14 @@ struct Sequence {
       0;                   // leading tokens whose K and V are stored, or will be by a planned step
   int32_t max_tokens = 0;  // `tokens` never grows past this
   kv::BlockTable table;    // blocks for exactly num_computed tokens
+  kv::BlockTable swapped;  // while it waits, swapped out: those of the swap space instead
   RowId row = kNoRow;
+  int32_t num_pending = 0;  // tokens behind the known ones that plans in flight sample, at most
+  StepId last_step = -1;    // the last plan that uses its row and blocks
+  /// Guesses at its next tokens, for its next step; num_draft_in_flight of them are being tried.
+  std::array<int32_t, kMaxDraftTokens> drafts = {};
+  int32_t num_drafts = 0;
+  int32_t num_draft_in_flight = 0;
   /// The names of its full blocks in the prefix cache, as far as they were asked for.
   std::vector<kv::BlockHash> hashes;
   int32_t num_published = 0;    // leading blocks of the table that are, or need not be, published
@@ -44,9 +52,17 @@ struct Sequence {
 
   int32_t num_tokens() const { return static_cast<int32_t>(tokens.size()); }
   int32_t num_output() const { return num_tokens() - num_prompt; }
-  int32_t num_uncomputed() const { return num_tokens() - num_computed; }
+  /// Those known and those being sampled.
+  int32_t num_planned() const { return num_tokens() + num_pending; }
+  /// Tokens that can be run, without drafts. The last one of all that are sampled is never an
+  /// input, and while drafts are tried nobody knows which is the next.
+  int32_t num_uncomputed() const {
+    if (num_draft_in_flight > 0) return 0;
+    const bool is_last_pending = num_pending > 0 && num_planned() == max_tokens;
+    return num_planned() - num_computed - (is_last_pending ? 1 : 0);
+  }
   /// Whether a next token is wanted (not so for a request that only scores its prompt).
-  bool samples() const { return num_tokens() < max_tokens; }
+  bool samples() const { return num_planned() < max_tokens; }
 };
 
 /// The choices of one request. They share one computation of the prompt: choice 0 runs it, and the

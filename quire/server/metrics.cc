@@ -49,6 +49,13 @@ struct Metrics::Impl {
     running = gauge("vllm:num_requests_running", "Sequences that are being computed.");
     waiting = gauge("vllm:num_requests_waiting", "Sequences that wait for their turn.");
     kv_usage = gauge("vllm:kv_cache_usage_perc", "Share of the KV blocks in use, 0 to 1.");
+    constexpr const char* kSwapUsage =
+        "Share of the swap space's blocks that preempted sequences hold, 0 to 1.";
+    swap_usage = gauge("quire:swap_space_usage_perc", kSwapUsage);
+    cpu_usage = gauge("vllm:cpu_cache_usage_perc", kSwapUsage);  // vLLM's name of old
+    token_budget = gauge("quire:token_budget",
+                         "Tokens a step may have now; lowered so that running streams need not "
+                         "wait longer than --target-itl.");
     ttft = histogram("vllm:time_to_first_token_seconds", "Arrival to first token.", kTtft);
     itl = histogram("vllm:inter_token_latency_seconds", "From one token of a choice to its next.",
                     kItl);
@@ -111,9 +118,23 @@ struct Metrics::Impl {
     if (ahead > 0) exported.Increment(ahead);
   }
 
+  void raise_swap_counters(const sched::SwapCounts& swap) {
+    raise("quire:swap_blocks_out_total", "KV blocks copied to the swap space.", swap.blocks_out);
+    raise("quire:swap_blocks_in_total", "KV blocks copied back from it.", swap.blocks_in);
+    constexpr const char* kPreemptions = "Preemptions, by what became of the blocks.";
+    raise("quire:preemptions_total", kPreemptions, swap.preemptions_swapped, {{"mode", "swap"}});
+    raise("quire:preemptions_total", kPreemptions, swap.preemptions_recomputed,
+          {{"mode", "recompute"}});
+    raise("quire:kv_tier_hits_total",
+          "Tokens of prefix-cache hits that lay in the swap space and were copied in.",
+          swap.tier_hits);
+    raise("quire:kv_tier_evictions_total", "Cached blocks that the swap space lost to others.",
+          swap.tier_evictions);
+  }
+
   prometheus::Registry registry;
   prometheus::Labels labels;
-  prometheus::Gauge *running, *waiting, *kv_usage;
+  prometheus::Gauge *running, *waiting, *kv_usage, *swap_usage, *cpu_usage, *token_budget;
   prometheus::Histogram *ttft, *itl, *tpot, *e2e, *queue_time, *prefill, *decode, *inference,
       *prompt_length, *output_length, *params_n, *params_max_tokens, *iteration;
   std::string finished_names[engine::kNumFinishReasons];
@@ -161,6 +182,10 @@ std::string Metrics::scrape(const engine::EngineStats& stats) {
   impl_->running->Set(static_cast<double>(stats.num_running));
   impl_->waiting->Set(static_cast<double>(stats.num_waiting));
   impl_->kv_usage->Set(stats.kv_cache_usage);
+  impl_->swap_usage->Set(stats.swap_usage);
+  impl_->cpu_usage->Set(stats.swap_usage);
+  impl_->token_budget->Set(stats.token_budget);
+  impl_->raise_swap_counters(stats.swap);
   impl_->raise("vllm:num_preemptions_total", "Sequences taken out of the batch for want of blocks.",
                stats.num_preemptions);
   impl_->raise("vllm:prompt_tokens_total", "Prompt tokens computed.", stats.prompt_tokens);

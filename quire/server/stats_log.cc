@@ -31,6 +31,11 @@ std::string stats_line(const engine::EngineStats& before, const engine::EngineSt
   if (const int64_t preempted = now.num_preemptions - before.num_preemptions; preempted > 0) {
     line += fmt::format(", {} preemptions", preempted);
   }
+  const int64_t out = now.swap.blocks_out - before.swap.blocks_out;
+  const int64_t in = now.swap.blocks_in - before.swap.blocks_in;
+  if (out + in > 0 || now.swap_usage > 0) {
+    line += fmt::format(", swap {:.1f} % ({} blocks out, {} in)", 100 * now.swap_usage, out, in);
+  }
   return line;
 }
 

@@ -32,6 +32,12 @@ TEST(StatsLine, RatesAreOfTheIntervalAndGaugesOfNow) {
   EXPECT_EQ(stats_line(before, now, 5s),
             "prompt 100.0 tok/s, generation 5.0 tok/s, running 3, waiting 7, KV cache 12.5 %, "
             "prefix hits 25.0 %, 2 preemptions");
+  now = before;
+  now.swap = {.blocks_out = 12, .blocks_in = 3};
+  now.swap_usage = 0.25;
+  EXPECT_EQ(stats_line(before, now, 5s),
+            "prompt 0.0 tok/s, generation 0.0 tok/s, running 0, waiting 0, KV cache 0.0 %, "
+            "swap 25.0 % (12 blocks out, 3 in)");
 }
 
 class StatsLogTest : public testing::Test {

@@ -19,14 +19,20 @@ def free_port() -> int:
 
 
 class Server:
-    """A quire server under test: `url`, `process`, and its metrics as numbers."""
+    """A quire server under test: `url`, `process`, and its metrics as numbers. A `with` block stops it."""
 
-    def __init__(self, *options: str):
+    def __init__(self, *options: str, env: dict | None = None):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         command = [QUIRE, "serve", "--host", "127.0.0.1", "--port", str(self.port), *options]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
         self.wait_ready()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
 
     def wait_ready(self, timeout_s: float = 60) -> None:
         end = time.monotonic() + timeout_s

@@ -43,6 +43,8 @@ def bodies():
 def test_sixteen_at_once_compute_what_they_share_once(cached, uncached):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         cold = list(pool.map(lambda body: complete(cached, **body), bodies()))
+        computed = cached.metric("vllm:prompt_tokens_total") - cached.metric("vllm:prompt_tokens_cached_total")
+        assert computed <= 3200  # of 16,384
         warm = list(pool.map(lambda body: complete(cached, **body), bodies()[:4]))
         alone = list(pool.map(lambda body: complete(uncached, **body), bodies()[:4]))
     assert cached.metric("vllm:prefix_cache_queries_total") == 20 * 1024

@@ -24,6 +24,9 @@ class PromptSession {
   /// `backend` outlives the session and has no program yet.
   PromptSession(backend::Backend& backend, const checkpoint::TensorSource& tensors,
                 const checkpoint::ModelConfig& config, const Options& options);
+  ~PromptSession() { backend_.unload(); }
+  PromptSession(const PromptSession&) = delete;
+  PromptSession& operator=(const PromptSession&) = delete;
 
   /// Logits of the tokens at `positions` (ascending), a row each, with the prompt computed `chunk`
   /// tokens a step. Block ids run backwards, so that a block table that is ignored shows.

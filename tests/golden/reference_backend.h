@@ -22,8 +22,7 @@ class ReferenceBackend final : public backend::Backend {
   std::shared_ptr<const backend::PackedWeight> pack(const backend::WeightReader& reader) override;
   void load(std::shared_ptr<const backend::Program> program,
             std::span<const backend::KvSlab> slabs) override;
-  void copy_blocks(int32_t cache_group,
-                   std::span<const std::pair<int32_t, int32_t>> copies) override;
+  void copy_blocks(std::span<const backend::BlockCopy> copies) override;
   void launch(const backend::StepMeta& meta) override;
   void wait() override {}
   const float* logits() const override;

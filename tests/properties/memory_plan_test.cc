@@ -40,6 +40,22 @@ TEST(MemoryPlan, CountedEqualsTaken) {
   }
 }
 
+TEST(MemoryPlan, TheSwapSpaceIsCountedApart) {
+  const checkpoint::testing::TempFolder folder;
+  golden::write_folder(golden::tiny_models().front(), folder.path());
+  llm::Options options = options_for(folder.path());
+  options.swap_space_bytes = 0;
+  const llm::MemoryReport without = llm::count_memory(options);
+  EXPECT_EQ(without.swap_space, 0);
+  options.swap_space_bytes = 1 << 20;
+  const checkpoint::testing::TempFolder disk;
+  options.swap_dir = disk.path();
+  const llm::LLM opened(options);  // aborts when the ledger differs
+  EXPECT_GT(opened.memory().num_swap_blocks, 0);
+  EXPECT_LE(opened.memory().swap_space, 1 << 20);
+  EXPECT_EQ(opened.memory().total(), without.total());
+}
+
 TEST(MemoryPlan, KvTypeFollowsTheDtypeUnlessGiven) {
   const golden::TinyModel model = golden::tiny_models().front();  // fp32
   const checkpoint::testing::TempFolder folder;
@@ -84,6 +100,9 @@ TEST(MemoryPlan, BadOptionsAreNamed) {
   EXPECT_TRUE(names(error_of([](auto& o) { o.num_gpu_blocks_override = 3; }), "--max-model-len"));
   EXPECT_TRUE(
       names(error_of([](auto& o) { o.kv_cache_memory_bytes = 0; }), "--kv-cache-memory-bytes"));
+  EXPECT_TRUE(names(error_of([](auto& o) { o.preemption_mode = "x"; }), "--preemption-mode"));
+  EXPECT_TRUE(names(error_of([](auto& o) { o.target_itl_ms = -1; }), "--target-itl"));
+  EXPECT_TRUE(names(error_of([](auto& o) { o.swap_space_bytes = -1; }), "--swap-space"));
 }
 
 }  // namespace

@@ -30,17 +30,36 @@ TEST(SchedulerSimulation, Holds) {
     }
   }
   fmt::print(
-      "tokens={} hits={} evictions={} preemptions={} copies={} waits={} cancelled_in_flight={}\n",
+      "tokens={} hits={} evictions={} preemptions={} copies={} waits={} cancelled_in_flight={} "
+      "refused={} shared_starts={}\n",
       totals.tokens, totals.hits, totals.evictions, totals.preemptions, totals.copies, totals.waits,
-      totals.cancelled_in_flight);
+      totals.cancelled_in_flight, totals.refused, totals.shared_starts);
+  fmt::print(
+      "placeholders={} accepted_drafts={} rejected_drafts={} swapped_out={} swapped_in={} "
+      "preemptions_swapped={} tier_hits={} "
+      "tier_evictions={} flushed={}\n",
+      totals.placeholders, totals.accepted_drafts, totals.rejected_drafts, totals.swapped_out,
+      totals.swapped_in, totals.preemptions_swapped, totals.tier_hits, totals.tier_evictions,
+      totals.flushed);
   // The scenarios reach what they are for.
   EXPECT_GE(totals.events, 500'000);
   EXPECT_GT(totals.hits, 50'000);
   EXPECT_GT(totals.evictions, 1000);
   EXPECT_GT(totals.preemptions, 500);
   EXPECT_GT(totals.copies, 500);
-  EXPECT_GT(totals.waits, 500);
+  EXPECT_GT(totals.waits, 300);
   EXPECT_GT(totals.cancelled_in_flight, 500);
+  EXPECT_GT(totals.refused, 1000);
+  EXPECT_GT(totals.shared_starts, 5000);
+  EXPECT_GT(totals.placeholders, 50'000);
+  EXPECT_GT(totals.accepted_drafts, 5000);
+  EXPECT_GT(totals.rejected_drafts, 5000);
+  EXPECT_GT(totals.swapped_out, 5000);
+  EXPECT_GT(totals.swapped_in, 1000);
+  EXPECT_GT(totals.preemptions_swapped, 200);
+  EXPECT_GT(totals.tier_hits, 5000);
+  EXPECT_GT(totals.tier_evictions, 500);
+  EXPECT_GT(totals.flushed, 500);
   played = {totals.events, violations};
 }
 

@@ -33,7 +33,7 @@ AttentionPlan::AttentionPlan(const AttentionShape& shape, int32_t cache_group, i
       cache_group_(cache_group),
       group_(shape.num_heads / shape.num_kv_heads),
       num_workers_(num_workers),
-      starts_(static_cast<size_t>(num_workers) + 1) {
+      starts_(std::make_unique<std::atomic<int64_t>[]>(static_cast<size_t>(num_workers) + 1)) {
   // Every tile has a token, and every split of a shared tile a row per query head.
   const auto max_shared = static_cast<size_t>(shared_rows(shape) / group_);
   const auto max_items = static_cast<size_t>(max_tokens * shape.num_kv_heads) + max_shared;
@@ -124,7 +124,8 @@ void AttentionPlan::share_out() {
   int64_t before = 0;
   for (int worker = 0; worker <= num_workers_; ++worker) {
     while (item < costs_.size() && before * num_workers_ < total * worker) before += costs_[item++];
-    starts_[static_cast<size_t>(worker)] = static_cast<int64_t>(item);
+    starts_[static_cast<size_t>(worker)].store(static_cast<int64_t>(item),
+                                               std::memory_order_relaxed);
   }
 }
 

@@ -50,8 +50,11 @@ class AttentionPlan {
   const SharedTile& shared(int32_t index) const { return shared_[static_cast<size_t>(index)]; }
   /// Counts one split of a shared tile as done; true for the last. Counts anew for the next layer.
   bool finish_split(int32_t index) const;
-  /// First item of a worker's static share; items differ in cost.
-  int64_t start_of(int worker) const { return starts_[static_cast<size_t>(worker)]; }
+  /// First item of a worker's static share; items differ in cost. May be asked at any time: a late
+  /// worker then hears another step's.
+  int64_t start_of(int worker) const {
+    return starts_[static_cast<size_t>(worker)].load(std::memory_order_relaxed);
+  }
 
   const AttentionShape& shape() const { return shape_; }
   int32_t cache_group() const { return cache_group_; }
@@ -77,7 +80,7 @@ class AttentionPlan {
   std::vector<SharedTile> shared_;
   std::unique_ptr<std::atomic<int32_t>[]> splits_left_;  // per shared tile
   int64_t shared_rows_used_ = 0;
-  std::vector<int64_t> starts_;  // [workers + 1]
+  std::unique_ptr<std::atomic<int64_t>[]> starts_;  // [workers + 1]
 };
 
 }  // namespace quire::backend::cpu

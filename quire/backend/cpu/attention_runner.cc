@@ -1,19 +1,47 @@
 #include "quire/backend/cpu/attention_runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 
 namespace quire::backend::cpu {
 namespace {
 
+// Blocks a job may have and still be kept: 65,536 tokens of context in blocks of 16.
+constexpr int64_t kKeptBlocks = 4096;
+
 int64_t round_up_to_line(int64_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-int64_t partials_bytes(int64_t rows, int32_t head_dim) {
-  return round_up_to_line(rows * head_dim * 4) + 2 * round_up_to_line(rows * 4);
+int64_t partials_bytes(int64_t rows, int32_t dim) {
+  return round_up_to_line(rows * dim * 4) + 2 * round_up_to_line(rows * 4);
 }
+
+/// What a row takes in memory: whole vectors.
+int32_t padded_dim_of(const AttentionShape& shape) {
+  return (shape.head_dim + 15) / 16 * 16;
+}
+
+int64_t group_of(const AttentionShape& shape) {
+  return shape.num_heads / shape.num_kv_heads;
+}
+
+/// Blocks of the sequence, [begin, end), that a kernel may look up for the item.
+struct BlockRange {
+  int32_t begin;
+  int32_t end;
+
+  BlockRange(const AttentionItem& item, const KvArgs& kv) {
+    const int64_t context = int64_t{item.first_position} + item.num_tokens;
+    const int64_t reach = item.split_end * kAttentionSplit + kAttentionReach;
+    const int64_t tokens = std::min(context, reach);
+    begin = static_cast<int32_t>(item.split_begin * kAttentionSplit / kv.block_tokens);
+    end = static_cast<int32_t>((tokens + kv.block_tokens - 1) / kv.block_tokens);
+  }
+  size_t size() const { return static_cast<size_t>(end - begin); }
+};
 
 template <typename BytesOf>
 int64_t largest(const Program& program, BytesOf bytes_of) {
@@ -28,13 +56,14 @@ int64_t largest(const Program& program, BytesOf bytes_of) {
 
 int64_t AttentionRunner::worker_bytes(const Program& program) {
   return largest(program, [](const AttentionShape& shape) {
-    return 2 * partials_bytes(AttentionPlan::tile_rows(shape), shape.head_dim);
+    return 2 * kKeptBlocks * 4 +
+           2 * partials_bytes(AttentionPlan::tile_rows(shape), padded_dim_of(shape));
   });
 }
 
 int64_t AttentionRunner::shared_bytes(const Program& program) {
   return largest(program, [](const AttentionShape& shape) {
-    return partials_bytes(AttentionPlan::shared_rows(shape), shape.head_dim);
+    return partials_bytes(AttentionPlan::shared_rows(shape), padded_dim_of(shape));
   });
 }
 
@@ -46,65 +75,146 @@ AttentionRunner::AttentionRunner(const Program& program, const KernelTable& kern
       worker_bytes_(worker_bytes(program)) {}
 
 AttentionRunner::Partials AttentionRunner::partials_at(std::byte* memory, int64_t rows,
-                                                       int32_t head_dim) const {
-  std::byte* max = memory + round_up_to_line(rows * head_dim * 4);
+                                                       int32_t dim) const {
+  std::byte* max = memory + round_up_to_line(rows * dim * 4);
   std::byte* sum = max + round_up_to_line(rows * 4);
   return {reinterpret_cast<float*>(memory), reinterpret_cast<float*>(max),
           reinterpret_cast<float*>(sum)};
 }
 
-void AttentionRunner::clear(const Partials& state, int64_t rows, int32_t head_dim) const {
-  std::memset(state.out, 0, static_cast<size_t>(rows * head_dim) * 4);
+int32_t* AttentionRunner::kept_blocks(int worker) const {
+  return reinterpret_cast<int32_t*>(workers_ + worker * worker_bytes_);
+}
+
+int32_t* AttentionRunner::copied_blocks(int worker) const {
+  return kept_blocks(worker) + kKeptBlocks;
+}
+
+AttentionRunner::Partials AttentionRunner::partial_of(const AttentionShape& shape,
+                                                      int worker) const {
+  std::byte* memory = workers_ + worker * worker_bytes_ + 2 * kKeptBlocks * 4;
+  return partials_at(memory, AttentionPlan::tile_rows(shape), padded_dim_of(shape));
+}
+
+AttentionRunner::Partials AttentionRunner::state_of(const AttentionShape& shape, int worker) const {
+  const int64_t rows = AttentionPlan::tile_rows(shape);
+  const int32_t dim = padded_dim_of(shape);
+  std::byte* memory = workers_ + worker * worker_bytes_ + 2 * kKeptBlocks * 4;
+  return partials_at(memory + partials_bytes(rows, dim), rows, dim);
+}
+
+AttentionRunner::Partials AttentionRunner::shared_partial(const AttentionShape& shape,
+                                                          const SharedTile& tile, int64_t rows,
+                                                          int32_t split) const {
+  const Partials all =
+      partials_at(shared_, AttentionPlan::shared_rows(shape), padded_dim_of(shape));
+  const int64_t row = tile.first_partial + (split - tile.split_begin) * rows;
+  return {all.out + row * padded_dim_of(shape), all.max + row, all.sum + row};
+}
+
+void AttentionRunner::clear(const Partials& state, int64_t rows, int32_t dim) const {
+  std::memset(state.out, 0, static_cast<size_t>(rows * dim) * 4);
   std::memset(state.sum, 0, static_cast<size_t>(rows) * 4);
   std::fill_n(state.max, rows, -std::numeric_limits<float>::infinity());
 }
 
-void AttentionRunner::run(const BoundAttention& op, const AttentionPlan& plan,
-                          const AttentionItem& item, const StepMeta& meta, int worker) const {
+void AttentionRunner::fold(const Partials& from, const Partials& into, int64_t rows,
+                           int32_t dim) const {
+  kernels_.fold({from.out, from.max, from.sum, into.out, into.max, into.sum, rows, dim});
+}
+
+AttentionJob AttentionRunner::job_in_step(const BoundAttention& op, const AttentionPlan& plan,
+                                          int64_t index, const StepMeta& meta) {
+  AttentionJob job;
+  job.item = plan.items()[static_cast<size_t>(index)];
+  const GroupMeta& group = meta.groups[static_cast<size_t>(plan.cache_group())];
+  job.first_block = BlockRange(job.item, op.kv).begin;
+  job.blocks =
+      group.block_tables.data() + int64_t{job.item.row} * group.table_width + job.first_block;
+  return job;
+}
+
+// Others copy while the owner may already write its next job's blocks: hence atomic accesses. The
+// fence lets no such write be seen before the end of the claim it belongs behind.
+bool AttentionRunner::keep(AttentionJob& job, const BoundAttention& op, int worker) const {
+  const BlockRange range(job.item, op.kv);
+  if (range.size() > kKeptBlocks) return false;
+  std::atomic_thread_fence(std::memory_order_release);
+  int32_t* kept = kept_blocks(worker);
+  for (size_t i = 0; i < range.size(); ++i) {
+    std::atomic_ref(kept[i]).store(job.blocks[i], std::memory_order_relaxed);
+  }
+  job.blocks = kept;
+  return true;
+}
+
+AttentionJob AttentionRunner::copy_of_kept(const BoundAttention& op, const AttentionPlan& plan,
+                                           int64_t index, int owner, int worker) const {
+  AttentionJob job;
+  if (index >= static_cast<int64_t>(plan.items().size())) return job;
+  job.item = plan.items()[static_cast<size_t>(index)];
+  const BlockRange range(job.item, op.kv);
+  int32_t* copy = copied_blocks(worker);
+  for (size_t i = 0; i < std::min(range.size(), size_t{kKeptBlocks}); ++i) {
+    copy[i] = std::atomic_ref(kept_blocks(owner)[i]).load(std::memory_order_relaxed);
+  }
+  job.blocks = copy;
+  job.first_block = range.begin;
+  return job;
+}
+
+void AttentionRunner::compute(const BoundAttention& op, const AttentionJob& job, int worker) const {
   const AttentionShape& shape = op.shape;
-  const int32_t d = shape.head_dim;
-  const int32_t group = shape.num_heads / shape.num_kv_heads;
-  const int64_t rows = int64_t{item.num_tokens} * group;
-  const GroupMeta& group_meta = meta.groups[static_cast<size_t>(plan.cache_group())];
-  std::byte* scratch = workers_ + worker * worker_bytes_;
-  const int64_t tile_rows = AttentionPlan::tile_rows(shape);
-  Partials partial = partials_at(scratch, tile_rows, d);
-  const Partials state = partials_at(scratch + partials_bytes(tile_rows, d), tile_rows, d);
-  clear(state, rows, d);
+  const AttentionItem& item = job.item;
+  const int32_t dim = padded_dim_of(shape);
+  const int64_t group = group_of(shape);
+  const int64_t rows = item.num_tokens * group;
+  const Partials partial = partial_of(shape, worker);
+  const Partials state = state_of(shape, worker);
 
   AttentionArgs args{};
   args.kv = op.kv;
-  args.block_table = group_meta.block_tables.data() + int64_t{item.row} * group_meta.table_width;
+  args.block_table = job.blocks;
+  args.first_block = job.first_block;
   args.kv_head = item.kv_head;
-  args.heads_per_kv = group;
-  args.q = op.q + item.first_token * op.q_stride + int64_t{item.kv_head} * group * d;
+  args.heads_per_kv = static_cast<int32_t>(group);
+  args.q = op.q + item.first_token * op.q_stride + item.kv_head * group * shape.head_dim;
   args.q_stride = op.q_stride;
   args.num_queries = item.num_tokens;
   args.first_position = item.first_position;
   args.window = shape.window;
   args.scale = shape.scale;
-
-  const auto fold = [&](const Partials& from) {
-    kernels_.fold({from.out, from.max, from.sum, state.out, state.max, state.sum, rows, d});
-  };
-  const auto shared_partial = [&](const SharedTile& tile, int32_t split) {
-    const Partials all = partials_at(shared_, AttentionPlan::shared_rows(shape), d);
-    const int64_t row = tile.first_partial + (split - tile.split_begin) * rows;
-    return Partials{all.out + row * d, all.max + row, all.sum + row};
-  };
-  if (item.shared >= 0) partial = shared_partial(plan.shared(item.shared), item.split_begin);
+  args.soft_cap = shape.soft_cap;
   args.partial_out = partial.out;
   args.partial_max = partial.max;
   args.partial_sum = partial.sum;
+  if (item.shared < 0) clear(state, rows, dim);
   for (int32_t split = item.split_begin; split < item.split_end; ++split) {
     args.split = split;
     kernels_.attention(args);
-    if (item.shared < 0) fold(partial);
+    if (item.shared < 0) fold(partial, state, rows, dim);
   }
+}
+
+void AttentionRunner::commit(const BoundAttention& op, const AttentionPlan& plan,
+                             const AttentionJob& job, int worker) const {
+  const AttentionShape& shape = op.shape;
+  const AttentionItem& item = job.item;
+  const int32_t dim = padded_dim_of(shape);
+  const int64_t rows = item.num_tokens * group_of(shape);
+  const Partials state = state_of(shape, worker);
   if (item.shared >= 0) {
-    if (!plan.finish_split(item.shared)) return;
     const SharedTile& tile = plan.shared(item.shared);
-    for (int32_t i = 0; i < tile.num_splits; ++i) fold(shared_partial(tile, tile.split_begin + i));
+    const Partials from = partial_of(shape, worker);
+    const Partials to = shared_partial(shape, tile, rows, item.split_begin);
+    std::memcpy(to.out, from.out, static_cast<size_t>(rows * dim) * 4);
+    std::memcpy(to.max, from.max, static_cast<size_t>(rows) * 4);
+    std::memcpy(to.sum, from.sum, static_cast<size_t>(rows) * 4);
+    if (!plan.finish_split(item.shared)) return;
+    clear(state, rows, dim);
+    for (int32_t i = 0; i < tile.num_splits; ++i) {
+      fold(shared_partial(shape, tile, rows, tile.split_begin + i), state, rows, dim);
+    }
   }
   finish(op, item, state);
 }
@@ -112,14 +222,15 @@ void AttentionRunner::run(const BoundAttention& op, const AttentionPlan& plan,
 void AttentionRunner::finish(const BoundAttention& op, const AttentionItem& item,
                              const Partials& state) const {
   const int32_t d = op.shape.head_dim;
-  const int32_t group = op.shape.num_heads / op.shape.num_kv_heads;
+  const int64_t group = group_of(op.shape);
   NormalizeArgs args{};
   args.state = state.out;
   args.sum = state.sum;
-  args.rows = int64_t{item.num_tokens} * group;
-  args.heads = group;
+  args.rows = item.num_tokens * group;
+  args.heads = static_cast<int32_t>(group);
   args.head_dim = d;
-  args.out = op.out + item.first_token * op.out_stride + int64_t{item.kv_head} * group * d;
+  args.padded_dim = padded_dim_of(op.shape);
+  args.out = op.out + item.first_token * op.out_stride + item.kv_head * group * d;
   args.out_stride = op.out_stride;
   kernels_.normalize(args);
 }

@@ -19,8 +19,11 @@ struct Shape {
   int32_t kv_heads = 2;
   int32_t group = 3;
   int32_t window = 0;
-  bool is_bf16 = false;
+  KvType type = KvType::kF32;
   int32_t block_tokens = 16;
+  float soft_cap = 0;
+
+  int32_t padded_dim() const { return (head_dim + 15) / 16 * 16; }
 };
 
 /// One sequence: its queries, keys and values, and the pages they were stored into.
@@ -42,12 +45,13 @@ class Sequence {
     table_.resize(static_cast<size_t>(blocks));
     std::iota(table_.begin(), table_.end(), 1);
     std::shuffle(table_.begin(), table_.end(), std::mt19937(block_seed));
-    kv_.page_bytes = 2 * 16 * shape.head_dim * (shape.is_bf16 ? 2 : 4);
+    kv_.page_bytes = 2 * 16 * shape.padded_dim() * (shape.type == KvType::kF32 ? 4 : 2);
     kv_.block_tokens = shape.block_tokens;
     kv_.block_bytes = shape.block_tokens / 16 * shape.kv_heads * kv_.page_bytes;
     kv_.num_kv_heads = shape.kv_heads;
     kv_.head_dim = shape.head_dim;
-    kv_.is_bf16 = shape.is_bf16;
+    kv_.padded_dim = shape.padded_dim();
+    kv_.type = shape.type;
     pool_.assign(static_cast<size_t>((blocks + 1) * kv_.block_bytes + 64), char(0xff));  // NaN
     const auto base = reinterpret_cast<uintptr_t>(pool_.data());
     kv_.layer_base = reinterpret_cast<char*>((base + 63) / 64 * 64);
@@ -58,15 +62,16 @@ class Sequence {
   /// as one chunk whose context ends at `end`.
   std::vector<float> attend(int32_t begin, int32_t end) const {
     const int64_t d = shape_.head_dim;
+    const int64_t padded = shape_.padded_dim();
     const int32_t heads = shape_.kv_heads * shape_.group;
     const auto rows = static_cast<size_t>((end - begin) * shape_.group);
     std::vector<float> out(static_cast<size_t>((end - begin) * heads) * size_t(d));
     for (int32_t head = 0; head < shape_.kv_heads; ++head) {
-      std::vector<float> state(rows * size_t(d), 0.0f);
+      std::vector<float> state(rows * size_t(padded), 0.0f);
       std::vector<float> max(rows, -std::numeric_limits<float>::infinity());
       std::vector<float> sum(rows, 0.0f);
       for (int32_t split = 0; split * kAttentionSplit < end; ++split) {
-        std::vector<float> partial(rows * size_t(d), NAN);
+        std::vector<float> partial(rows * size_t(padded), NAN);
         std::vector<float> partial_max(rows, NAN);
         std::vector<float> partial_sum(rows, NAN);
         AttentionArgs args{};
@@ -81,18 +86,19 @@ class Sequence {
         args.split = split;
         args.window = shape_.window;
         args.scale = scale();
+        args.soft_cap = shape_.soft_cap;
         args.partial_out = partial.data();
         args.partial_max = partial_max.data();
         args.partial_sum = partial_sum.data();
         kernels_.attention(args);
         kernels_.fold({partial.data(), partial_max.data(), partial_sum.data(), state.data(),
-                       max.data(), sum.data(), static_cast<int64_t>(rows), shape_.head_dim});
+                       max.data(), sum.data(), static_cast<int64_t>(rows), shape_.padded_dim()});
       }
       for (size_t r = 0; r < rows; ++r) {
         const auto token = static_cast<int64_t>(r) / shape_.group;
         const auto h = static_cast<int64_t>(r) % shape_.group + head * shape_.group;
         for (int64_t i = 0; i < d; ++i) {
-          out[size_t((token * heads + h) * d + i)] = state[r * size_t(d) + size_t(i)] / sum[r];
+          out[size_t((token * heads + h) * d + i)] = state[r * size_t(padded) + size_t(i)] / sum[r];
         }
       }
     }
@@ -111,7 +117,9 @@ class Sequence {
       for (int32_t t = from; t <= token; ++t) {
         double dot = 0;
         for (int32_t i = 0; i < d; ++i) dot += double{q[i]} * rounded(k_[at(t, h, i)]);
-        scores.push_back(dot * scale());
+        const double cap = shape_.soft_cap;
+        const double score = dot * scale();
+        scores.push_back(cap > 0 ? cap * std::tanh(score / cap) : score);
       }
       const double max = *std::max_element(scores.begin(), scores.end());
       double sum = 0;
@@ -132,7 +140,10 @@ class Sequence {
     return static_cast<size_t>((token * shape_.kv_heads + head / shape_.group) * shape_.head_dim +
                                i);
   }
-  double rounded(float x) const { return shape_.is_bf16 ? bf16_to_f32(f32_to_bf16(x)) : x; }
+  double rounded(float x) const {
+    if (shape_.type == KvType::kBF16) return bf16_to_f32(f32_to_bf16(x));
+    return shape_.type == KvType::kF16 ? f16_to_f32(f32_to_f16(x)) : x;
+  }
 
   void store() {
     std::vector<int32_t> slots;
@@ -165,10 +176,19 @@ double relative_error(const float* got, const std::vector<double>& want) {
 }
 
 std::vector<Shape> shapes() {
-  return {{64, 2, 3, 0, false, 16},   {64, 3, 3, 0, true, 16},   {128, 2, 4, 0, true, 32},
-          {128, 1, 16, 0, false, 16}, {80, 2, 1, 0, true, 16},   {32, 1, 7, 0, false, 48},
-          {64, 2, 2, 100, false, 16}, {64, 1, 4, 600, true, 16}, {256, 1, 1, 0, true, 16},
-          {16, 1, 2, 1, false, 16}};
+  constexpr KvType kF32 = KvType::kF32;
+  constexpr KvType kBF16 = KvType::kBF16;
+  constexpr KvType kF16 = KvType::kF16;
+  return {{64, 2, 3, 0, kF32, 16},          {64, 3, 3, 0, kBF16, 16},
+          {128, 2, 4, 0, kBF16, 32},        {128, 1, 16, 0, kF32, 16},
+          {80, 2, 1, 0, kBF16, 16},         {32, 1, 7, 0, kF32, 48},
+          {64, 2, 2, 100, kF32, 16},        {64, 1, 4, 600, kBF16, 16},
+          {256, 1, 1, 0, kBF16, 16},        {16, 1, 2, 1, kF32, 16},
+          {64, 2, 3, 0, kF16, 16},          {128, 1, 4, 333, kF16, 32},
+          {24, 2, 3, 0, kF32, 16},          {24, 2, 5, 0, kBF16, 16},
+          {72, 1, 2, 513, kF16, 16},        {2, 1, 1, 17, kF16, 16},
+          {64, 1, 4, 0, kF32, 16, 1.25f},   {128, 2, 2, 130, kBF16, 16, 30.0f},
+          {40, 1, 3, 512, kF16, 16, 0.75f}, {64, 2, 2, 16, kF16, 16}};
 }
 
 TEST(Attention, EqualsTheDefinitionInDouble) {
@@ -177,7 +197,7 @@ TEST(Attention, EqualsTheDefinitionInDouble) {
       const int32_t length = level == Level::kScalar ? 530 : 1100;
       const Sequence sequence(shape, kernel_table(level), length, 1);
       // bf16 pages: queries and probabilities may be rounded to bf16 too (kernels' choice).
-      const double tolerance = shape.is_bf16 && level == Level::kAvx512 ? 2e-2 : 1e-5;
+      const double tolerance = shape.type == KvType::kBF16 && level == Level::kAvx512 ? 2e-2 : 1e-5;
       for (const int32_t token : {0, 1, 15, 16, 17, 77, 511, 512, length - 1}) {
         const std::vector<float> got = sequence.attend(token, token + 1);
         EXPECT_LT(relative_error(got.data(), sequence.exact(token)), tolerance)
@@ -218,14 +238,40 @@ TEST(Attention, BlockPlacementChangesNothing) {
   }
 }
 
-TEST(Attention, VectorLevelsAgreeOnFp32Pages) {
-  const Shape shape{64, 2, 3, 0, false, 16};
-  std::vector<float> first;
+TEST(Attention, LevelsAgreeWherePagesAreWidened) {
+  for (const Shape& shape : shapes()) {
+    if (shape.type == KvType::kBF16) continue;  // AVX-512 multiplies bf16 pairs
+    std::vector<float> first;
+    for (const Level level : available_levels()) {
+      const Sequence sequence(shape, kernel_table(level), 600, 1);
+      const std::vector<float> out = sequence.attend(590, 600);
+      if (first.empty()) first = out;
+      EXPECT_EQ(first, out) << level_name(level) << " d=" << shape.head_dim;
+    }
+  }
+}
+
+TEST(Attention, ASoftCapShows) {
+  Shape shape{64, 1, 4, 0, KvType::kF32, 16};
+  const KernelTable kernels = kernel_table(available_levels().back());
+  const Sequence plain(shape, kernels, 60, 1);
+  shape.soft_cap = 1.25f;
+  const Sequence capped(shape, kernels, 60, 1);
+  EXPECT_GT(relative_error(plain.attend(59, 60).data(), capped.exact(59)), 1e-2);
+}
+
+/// Every window against every length near the edges of pages and splits.
+TEST(Attention, WindowsEndWhereTheyShould) {
   for (const Level level : available_levels()) {
-    const Sequence sequence(shape, kernel_table(level), 600, 1);
-    const std::vector<float> out = sequence.attend(590, 600);
-    if (first.empty()) first = out;
-    EXPECT_EQ(first, out) << level_name(level);
+    for (const int32_t window : {1, 15, 16, 17, 511, 512, 513, 1024}) {
+      const Shape shape{16, 1, 1, window, KvType::kF32, 16};
+      const Sequence sequence(shape, kernel_table(level), 1100, 1);
+      for (const int32_t token : {0, 14, 15, 16, 510, 511, 512, 513, 527, 1023, 1024, 1099}) {
+        const std::vector<float> got = sequence.attend(token, token + 1);
+        EXPECT_LT(relative_error(got.data(), sequence.exact(token)), 1e-5)
+            << level_name(level) << " window=" << window << " token=" << token;
+      }
+    }
   }
 }
 

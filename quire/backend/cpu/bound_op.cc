@@ -48,7 +48,10 @@ KvArgs kv_args(const Op& op, const Bindings& bindings) {
   kv.block_tokens = group.block_tokens;
   kv.num_kv_heads = group.num_kv_heads;
   kv.head_dim = group.head_dim;
-  kv.is_bf16 = group.dtype == DType::kBF16;
+  kv.padded_dim = group.padded_head_dim();
+  kv.type = group.dtype == DType::kF32   ? KvType::kF32
+            : group.dtype == DType::kF16 ? KvType::kF16
+                                         : KvType::kBF16;
   return kv;
 }
 
@@ -136,15 +139,16 @@ BoundStoreKv bind_store_kv(const Op& op, const Bindings& bindings) {
 std::string why_attention_unsupported(const Program& program, const Op& op) {
   const AttentionShape& shape = op.attention;
   const CacheGroupSpec& group = program.cache_groups[static_cast<size_t>(op.cache_group)];
-  if (group.dtype != DType::kBF16 && group.dtype != DType::kF32) {
-    return fmt::format("a KV cache of {}: bf16 and fp32 are supported", dtype_name(group.dtype));
+  if (group.dtype != DType::kBF16 && group.dtype != DType::kF16 && group.dtype != DType::kF32) {
+    return fmt::format("a KV cache of {}: bf16, fp16 and fp32 are supported",
+                       dtype_name(group.dtype));
   }
   if (group.block_tokens <= 0 || group.block_tokens % 16 != 0) {
     return fmt::format("KV blocks of {} tokens: a multiple of 16 is needed", group.block_tokens);
   }
-  if (shape.head_dim <= 0 || shape.head_dim % 16 != 0 || shape.head_dim > kMaxHeadDim) {
-    return fmt::format("heads of {} dimensions: a multiple of 16 up to {} is needed",
-                       shape.head_dim, kMaxHeadDim);
+  if (shape.head_dim <= 0 || shape.head_dim % 2 != 0 || shape.head_dim > kMaxHeadDim) {
+    return fmt::format("heads of {} dimensions: an even number up to {} is needed", shape.head_dim,
+                       kMaxHeadDim);
   }
   if (shape.num_kv_heads <= 0 || shape.num_heads % shape.num_kv_heads != 0) {
     return fmt::format("{} heads over {} kv heads", shape.num_heads, shape.num_kv_heads);

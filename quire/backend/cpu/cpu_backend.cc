@@ -27,6 +27,20 @@ bool trace_wanted() {
   return value != nullptr && *value != '\0' && *value != '0';
 }
 
+/// One layer's part of a block copy.
+void copy_layer(const KvSlab& slab, const BlockCopy& copy, int64_t layer, int64_t bytes) {
+  const auto in_pool = [&](int64_t block) {
+    return slab.data + layer * slab.layer_stride + block * bytes;
+  };
+  const auto in_swap = [&](int64_t block) {
+    return slab.swap + block * slab.swap_block_stride + layer * bytes;
+  };
+  const bool from_swap = copy.kind == BlockCopy::Kind::kSwapIn;
+  const bool to_swap = copy.kind == BlockCopy::Kind::kSwapOut;
+  std::memcpy(to_swap ? in_swap(copy.destination) : in_pool(copy.destination),
+              from_swap ? in_swap(copy.source) : in_pool(copy.source), static_cast<size_t>(bytes));
+}
+
 /// fn(i) for every i in [0, count) on all workers. What a call throws is thrown here, once all have
 /// stopped.
 void parallel_for(ThreadPool& pool, int64_t count, const std::function<void(int64_t)>& fn) {
@@ -89,23 +103,24 @@ void CpuBackend::load(std::shared_ptr<const Program> program, std::span<const Kv
   arena_ = HugeBuffer(program_->arena_bytes, MemoryTag::kArena, options_.ledger);
   walker_ =
       std::make_unique<Walker>(program_, kernels_, slabs_, arena_.data(), pool_, options_.ledger,
-                               options_.time_ops || trace_wanted(), options_.profile_steps);
+                               Walker::Options{.time_phases = options_.time_ops || trace_wanted(),
+                                               .profile_steps = options_.profile_steps,
+                                               .on_claim = options_.on_claim});
   worker_scratch_ = LedgerEntry(options_.ledger, MemoryTag::kWorkerScratch, worker_scratch_bytes());
   const TensorDecl& logits = program_->tensors[static_cast<size_t>(program_->logits)];
   logits_ = reinterpret_cast<const float*>(arena_.data() + logits.offset);
   logits_stride_ = logits.row_bytes / 4;
 }
 
-void CpuBackend::copy_blocks(int32_t cache_group,
-                             std::span<const std::pair<int32_t, int32_t>> copies) {
-  const CacheGroupSpec& group = program_->cache_groups[static_cast<size_t>(cache_group)];
-  const KvSlab& slab = slabs_[static_cast<size_t>(cache_group)];
-  const int64_t bytes = group.block_layer_bytes();
+// A copy stays inside each layer, so every worker walks all copies in their order for the layers
+// that are its own.
+void CpuBackend::copy_blocks(std::span<const BlockCopy> copies) {
   pool_.run([&](int worker, int num_workers) {
-    for (int64_t layer = worker; layer < group.num_layers; layer += num_workers) {
-      std::byte* base = slab.data + layer * slab.layer_stride;
-      for (const auto& [source, destination] : copies) {
-        std::memcpy(base + destination * bytes, base + source * bytes, static_cast<size_t>(bytes));
+    for (const BlockCopy& copy : copies) {
+      const CacheGroupSpec& group = program_->cache_groups[static_cast<size_t>(copy.group)];
+      const KvSlab& slab = slabs_[static_cast<size_t>(copy.group)];
+      for (int64_t layer = worker; layer < group.num_layers; layer += num_workers) {
+        copy_layer(slab, copy, layer, group.block_layer_bytes());
       }
     }
   });
@@ -149,6 +164,7 @@ std::string CpuBackend::op_times_table() const {
     steps = std::max(steps, time.steps);
   }
   std::vector<std::pair<int64_t, std::string>> rows;
+  rows.reserve(by_label.size());
   for (const auto& [label, ns] : by_label) rows.emplace_back(ns, label);
   std::sort(rows.rbegin(), rows.rend());
   std::string table = "  us/step  share  operations\n";

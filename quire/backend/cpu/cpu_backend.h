@@ -2,6 +2,7 @@
 // set.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,10 @@
 #include "quire/base/thread_pool.h"
 
 namespace quire::backend::cpu {
+
+/// To be raised whenever a kernel's rounding, an order of summation or the layout of a KV page
+/// changes: KV caches that earlier versions kept are then of no use.
+inline constexpr int kNumbersVersion = 1;
 
 class CpuBackend : public Backend {
  public:
@@ -27,6 +32,8 @@ class CpuBackend : public Backend {
     /// Keeps where each step spent its time, see last_step(): a clock is read around every
     /// operation.
     bool profile_steps = false;
+    /// For tests: see Walker::Options::on_claim.
+    std::function<void(int worker, bool opened)> on_claim = {};
   };
 
   explicit CpuBackend(Options options);
@@ -39,8 +46,8 @@ class CpuBackend : public Backend {
 
   /// Throws LoadError naming the first operation that is unsupported.
   void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) override;
-  void copy_blocks(int32_t cache_group,
-                   std::span<const std::pair<int32_t, int32_t>> copies) override;
+  void unload() override { walker_.reset(); }
+  void copy_blocks(std::span<const BlockCopy> copies) override;
   /// Runs the whole step: the calling thread is worker 0. wait() has nothing left to do.
   void launch(const StepMeta& meta) override;
   void wait() override {}
@@ -60,6 +67,8 @@ class CpuBackend : public Backend {
   /// The step's phases (operations between two barriers) with the time they took so far. Empty
   /// unless Options::time_ops. Requires load().
   const std::vector<PhaseTime>& op_times() const;
+  /// Times that a worker did again what one without a processor had begun. Requires load().
+  int64_t num_rescues() const { return walker_->num_rescues(); }
   void reset_op_times();
   /// op_times() summed by the kinds of operations a phase holds, as a table for people.
   std::string op_times_table() const;

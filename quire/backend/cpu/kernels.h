@@ -11,15 +11,17 @@ namespace quire::backend::cpu {
 /// A packed weight as kernels see it: see PackedWeight for the layouts.
 struct WeightArgs {
   const void* data;        // panels
-  const uint16_t* scales;  // fp16, null for dense
+  const uint16_t* scales;  // streams of scales, null for dense
   int64_t in;
   int64_t out;
-  int64_t group;         // 0 for dense
-  int64_t panel_bytes;   // of data
-  int64_t scale_stride;  // uint16s of scales a panel takes
-  int32_t zero;          // Offset::kConstant: subtracted from codes (int8 codes: 128)
-  bool has_min;          // Offset::kMin: each group's 16 scales are followed by 16 mins
-  int64_t num_slices;    // K slices of the row-split tree
+  int64_t group;             // 0 for dense
+  int64_t panel_bytes;       // of data
+  int64_t scale_stride;      // uint16s of scales a panel takes
+  int32_t zero;              // Offset::kConstant: subtracted from codes (int8 codes: 128)
+  bool has_min;              // Offset::kMin: each entry's 16 scales are followed by 16 mins
+  bool has_zeros;            // Offset::kZeros: they are followed by 16 zeros
+  int64_t groups_per_super;  // 0: scales of one level
+  int64_t num_slices;        // K slices of the row-split tree
 };
 
 /// One matmul call: rows of activations against panels [panel_begin, panel_end). Writes
@@ -103,9 +105,12 @@ struct RopeArgs {
 };
 using RopeFn = void (*)(const RopeArgs&);
 
-/// One layer's KV pages. A 16-token page of one kv head holds K as [head_dim/u][16 tokens][u] and
-/// then V as [16/u][head_dim][u] with u = 2 for bf16 and 1 for fp32: panels for the same
-/// micro-kernels as weights.
+/// What KV pages hold.
+enum class KvType : uint8_t { kF32, kBF16, kF16 };
+
+/// One layer's KV pages. A 16-token page of one kv head holds K as [d/u][16 tokens][u] and then V
+/// as [16/u][d][u], with d = padded_dim and u = 1 for fp32 and 2 for the 16-bit types: panels for
+/// the same micro-kernels as weights. Dimensions past head_dim are 0.
 struct KvArgs {
   char* layer_base;  // block b at layer_base + b * block_bytes; inside:
                      // [block_tokens/16][kv_head][page_bytes]
@@ -113,8 +118,9 @@ struct KvArgs {
   int64_t page_bytes;
   int32_t block_tokens;
   int32_t num_kv_heads;
-  int32_t head_dim;
-  bool is_bf16;  // else fp32
+  int32_t head_dim;    // even
+  int32_t padded_dim;  // head_dim rounded up to a multiple of 16
+  KvType type;
 };
 
 /// Stores k and v rows at their slots (slot -1 = skip). The first token of a 16-token page clears
@@ -131,20 +137,24 @@ struct StoreKvArgs {
 };
 using StoreKvFn = void (*)(const StoreKvArgs&);
 
-/// The widest head attention kernels have room for; head_dim is a multiple of 16.
+/// The widest head attention kernels have room for.
 inline constexpr int32_t kMaxHeadDim = 512;
 /// Tokens of context one attention split covers; splits are summed apart and combined in order.
 inline constexpr int64_t kAttentionSplit = 512;
+/// How many tokens past a split, but inside the context, a kernel looks up in the block table.
+inline constexpr int64_t kAttentionReach = 256;
 
 /// Attention of `num_queries` consecutive query tokens of one sequence against one kv head and one
 /// 512-token split. Query token i (position first_position + i) sees context positions (p - window,
-/// p] (window 0 = all up to p). For each query token and each of the group's query heads writes,
-/// for this split: the unnormalised output [head_dim], the maximum score and the sum of exp(score -
-/// maximum). A query that sees none of the split gets output 0, maximum -inf and sum 0. Bits depend
+/// p] (window 0 = all up to p). score = scale * q.k, and with soft_cap > 0 soft_cap * tanh(score /
+/// soft_cap). For each query token and each of the group's query heads writes, for this split: the
+/// unnormalised output [padded_dim], the maximum score and the sum of exp(score - maximum). A query
+/// that sees none of the split gets output 0, maximum -inf and sum 0. Bits depend
 /// on the query's own context only, not on its neighbours.
 struct AttentionArgs {
   KvArgs kv;
-  const int32_t* block_table;  // the sequence's
+  const int32_t* block_table;  // the sequence's, from first_block on
+  int32_t first_block;
   int32_t kv_head;
   int32_t heads_per_kv;  // GQA group
   const float* q;        // query token 0, first head of the group; heads lie head_dim floats apart
@@ -153,8 +163,9 @@ struct AttentionArgs {
   int32_t first_position;
   int32_t split;  // covers positions [512 * split, 512 * (split + 1))
   int32_t window;
-  float scale;
-  float* partial_out;  // [num_queries][heads_per_kv][head_dim]
+  float scale;         // > 0
+  float soft_cap;      // 0 = none
+  float* partial_out;  // [num_queries][heads_per_kv][padded_dim]
   float* partial_max;  // [num_queries][heads_per_kv]
   float* partial_sum;  // [num_queries][heads_per_kv]
 };
@@ -165,25 +176,26 @@ using AttentionFn = void (*)(const AttentionArgs&);
 /// state starts at output 0, maximum -inf, sum 0; splits are folded in order 0, 1, 2, ..., so that
 /// the bits are the same whether partials were kept or folded at once.
 struct FoldArgs {
-  const float* partial_out;  // [rows][head_dim]
+  const float* partial_out;  // [rows][padded_dim]
   const float* partial_max;  // [rows]
   const float* partial_sum;
   float* out;
   float* max;
   float* sum;
   int64_t rows;
-  int32_t head_dim;
+  int32_t padded_dim;
 };
 using FoldFn = void (*)(const FoldArgs&);
 
 /// Ends a fold: out row (r / heads, r % heads) = state output r / state sum r. Rows are (token,
 /// head) of one kv head's group.
 struct NormalizeArgs {
-  const float* state;  // [rows][head_dim]
+  const float* state;  // [rows][padded_dim]
   const float* sum;    // [rows]
   int64_t rows;
   int32_t heads;
   int32_t head_dim;
+  int32_t padded_dim;
   float* out;          // token 0, first head; heads lie head_dim floats apart
   int64_t out_stride;  // floats between tokens
 };
@@ -192,6 +204,7 @@ using NormalizeFn = void (*)(const NormalizeArgs&);
 /// Indices of `matmul` below: how the weight is laid out x how activations arrive.
 enum MatmulKind : int {
   kDenseF32_F32,
+  kDenseF16_F32,
   kDenseBF16_F32,
   kDenseBF16_BF16,
   kInt8_F32,

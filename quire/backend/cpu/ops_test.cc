@@ -160,24 +160,26 @@ TEST(Rope, PairsAreHalfADimensionApart) {
 }
 
 /// Where element i of a token's K or V lies in a page: the layout that kernels.h documents.
-size_t page_index(bool is_bf16, bool is_v, int32_t d, int32_t token, int32_t i) {
-  const int32_t u = is_bf16 ? 2 : 1;
+size_t page_index(KvType type, bool is_v, int32_t d, int32_t token, int32_t i) {
+  const int32_t u = type == KvType::kF32 ? 1 : 2;
   if (!is_v) return static_cast<size_t>((i / u * 16 + token) * u + i % u);
   return static_cast<size_t>(16 * d + (token / u * d + i) * u + token % u);
 }
 
 TEST(StoreKv, WritesTheDocumentedLayoutAndClearsAFreshPage) {
-  const int32_t d = 32;
+  const int32_t d = 24;
+  const int32_t padded = 32;
   const int32_t kv_heads = 2;
-  for (const bool is_bf16 : {true, false}) {
+  for (const KvType type : {KvType::kF32, KvType::kBF16, KvType::kF16}) {
     for (const Level level : available_levels()) {
-      const int64_t element = is_bf16 ? 2 : 4;
+      const int64_t element = type == KvType::kF32 ? 4 : 2;
       KvArgs kv{};
-      kv.page_bytes = 2 * 16 * d * element;
+      kv.page_bytes = 2 * 16 * padded * element;
       kv.block_tokens = 32;
       kv.num_kv_heads = kv_heads;
       kv.head_dim = d;
-      kv.is_bf16 = is_bf16;
+      kv.padded_dim = padded;
+      kv.type = type;
       kv.block_bytes = 2 * kv_heads * kv.page_bytes;
       std::vector<char> pool(static_cast<size_t>(3 * kv.block_bytes), char(0xff));  // NaN
       kv.layer_base = pool.data();
@@ -188,24 +190,57 @@ TEST(StoreKv, WritesTheDocumentedLayoutAndClearsAFreshPage) {
       kernel_table(level).store_kv(
           {kv, k.data(), v.data(), kv_heads * d, kv_heads * d, slots.data(), 4});
       const auto value = [&](const char* page, size_t index) {
-        if (!is_bf16) return reinterpret_cast<const float*>(page)[index];
-        return bf16_to_f32(reinterpret_cast<const uint16_t*>(page)[index]);
+        if (type == KvType::kF32) return reinterpret_cast<const float*>(page)[index];
+        const uint16_t bits = reinterpret_cast<const uint16_t*>(page)[index];
+        return type == KvType::kBF16 ? bf16_to_f32(bits) : f16_to_f32(bits);
       };
-      const auto rounded = [&](float x) { return is_bf16 ? bf16_to_f32(f32_to_bf16(x)) : x; };
+      const auto rounded = [&](float x) {
+        if (type == KvType::kBF16) return bf16_to_f32(f32_to_bf16(x));
+        return type == KvType::kF16 ? f16_to_f32(f32_to_f16(x)) : x;
+      };
       for (int32_t head = 0; head < kv_heads; ++head) {
         const char* page = pool.data() + 2 * kv.block_bytes + (kv_heads + head) * kv.page_bytes;
         for (int32_t token = 0; token < 16; ++token) {
-          for (int32_t i = 0; i < d; ++i) {
+          for (int32_t i = 0; i < padded; ++i) {
+            const bool stored = token < 3 && i < d;
             const auto source = static_cast<size_t>((token * kv_heads + head) * d + i);
-            const float want_k = token < 3 ? rounded(k[source]) : 0.0f;
-            const float want_v = token < 3 ? rounded(v[source]) : 0.0f;
-            EXPECT_EQ(value(page, page_index(is_bf16, false, d, token, i)), want_k);
-            EXPECT_EQ(value(page, page_index(is_bf16, true, d, token, i)), want_v);
+            const float want_k = stored ? rounded(k[source]) : 0.0f;
+            const float want_v = stored ? rounded(v[source]) : 0.0f;
+            EXPECT_EQ(value(page, page_index(type, false, padded, token, i)), want_k);
+            EXPECT_EQ(value(page, page_index(type, true, padded, token, i)), want_v);
           }
         }
       }
       const auto untouched = pool.begin() + 2 * kv.block_bytes + kv_heads * kv.page_bytes;
       EXPECT_EQ(std::count(pool.begin(), untouched, char(0xff)), untouched - pool.begin());
+    }
+  }
+}
+
+/// Conversion to fp16 as the stored K shows it: ties, subnormals, overflow, NaN.
+TEST(StoreKv, RoundsToFp16AsTheProcessorDoes) {
+  std::vector<float> values = {0.0f,   -0.0f,    1.0f,     65504.0f, 65519.9f, 65520.0f,
+                               -1e9f,  6.1e-5f,  5.96e-8f, 2.98e-8f, 2.99e-8f, -8.9e-8f,
+                               1e-12f, INFINITY, 2049.0f,  2051.0f};
+  for (int i = 0; i < 2048; ++i)
+    values.push_back(std::ldexp(1.0f + 0.00049f * float(i), i % 42 - 26));
+  const auto d = static_cast<int32_t>(values.size() / 4 * 2);
+  for (const Level level : available_levels()) {
+    KvArgs kv{};
+    kv.head_dim = kv.padded_dim = d;
+    kv.type = KvType::kF16;
+    kv.page_bytes = kv.block_bytes = int64_t{2} * 16 * d * 2;
+    kv.block_tokens = 16;
+    kv.num_kv_heads = 1;
+    std::vector<uint16_t> page(static_cast<size_t>(2 * 16 * d));
+    kv.layer_base = reinterpret_cast<char*>(page.data());
+    const int32_t slot = 0;
+    kernel_table(level).store_kv({kv, values.data(), values.data() + d, d, d, &slot, 1});
+    for (int32_t i = 0; i < d; ++i) {
+      const auto at = static_cast<size_t>(i);
+      EXPECT_EQ(page[page_index(KvType::kF16, false, d, 0, i)], f32_to_f16(values[at]))
+          << values[at];
+      EXPECT_EQ(page[page_index(KvType::kF16, true, d, 0, i)], f32_to_f16(values[at + size_t(d)]));
     }
   }
 }

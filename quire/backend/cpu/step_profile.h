@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quire/backend/cpu/schedule.h"
+#include "quire/backend/program.h"
 
 namespace quire::backend::cpu {
 
@@ -28,9 +29,11 @@ struct StepProfile {
   int num_workers = 0;
   TimeSpan step;                 // the whole walk
   std::vector<TimeSpan> phases;  // [phases] one after the other; empty spans had no rows
-  std::vector<TimeSpan> work;    // [phases][workers] without the wait at the barrier
-  /// [ops] Each phase's time shared out by the time that all workers spent in its operations: the
-  /// sum over a phase is the phase's time, waiting included.
+  /// [phases][workers] From the first items a worker took to the last it finished; empty where it
+  /// finished none.
+  std::vector<TimeSpan> work;
+  /// [ops] Each phase's time shared out among its operations: matmuls by their weights' bytes, rows
+  /// by the time that all workers spent in each. The sum over a phase is the phase's time.
   std::vector<int64_t> op_ns;
 
   const TimeSpan& work_of(size_t phase, int worker) const {
@@ -38,16 +41,16 @@ struct StepProfile {
   }
 };
 
-/// Fills a StepProfile while workers walk. Each worker writes to what is its own; it is put
-/// together when all have come back.
+/// Fills a StepProfile while workers walk. A worker writes to what is its own, and only while the
+/// phase waits for items that it has taken; it is put together when the step has ended.
 class StepTimer {
  public:
-  StepTimer(std::vector<Phase> phases, int64_t num_ops, int num_workers);
+  StepTimer(const Program& program, std::vector<Phase> phases, int num_workers);
 
-  void begin_step();                     // before the parallel region
-  void enter(size_t phase, int worker);  // by each worker
-  void leave(size_t phase, int worker);  // by each worker, before the barrier
-  void end_step();                       // behind the parallel region
+  void begin_step();  // before the first phase is under way
+  /// Items of `phase` that `worker` was at in `span`.
+  void note(size_t phase, int worker, const TimeSpan& span);
+  void end_step();  // behind the last phase
 
   const StepProfile& profile() const { return profile_; }
 
@@ -73,11 +76,11 @@ class StepTimer {
   void add(int worker, int32_t op, int64_t ns) {
     busy_[static_cast<size_t>(worker)][static_cast<size_t>(op)] += ns;
   }
-
-  void share_out(const Phase& phase, int64_t wall, int64_t busy);
+  void share_out(const Phase& phase, int64_t wall);
 
   const std::vector<Phase> phases_;
-  std::vector<std::unique_ptr<int64_t[]>> busy_;  // [workers][ops], each on pages of its own
+  std::vector<int64_t> weight_bytes_;             // [ops] of matmuls, else 0
+  std::vector<std::unique_ptr<int64_t[]>> busy_;  // [workers][ops] ns; not side by side
   StepProfile profile_;
 };
 

@@ -12,12 +12,16 @@ namespace {
 // Rows a chain is run over at once: few enough that what one operation writes is still in the
 // cache for the next.
 constexpr int64_t kChainRows = 16;
-// Matmuls of more rows are also cut by rows, so that few panels can be shared out evenly.
-constexpr int64_t kRowBlock = 96;
-// Panels an item has: what a kernel computes at once, single ones for few rows where panels are
-// read from memory and an even cut matters more.
-constexpr int64_t kTilePanels = 4;
-constexpr int64_t kFewRows = 8;
+// How long a claim may stay open, over twice what its items should take, before an idle worker
+// computes it again; and what it may take where the idle worker has no measure of its own.
+constexpr int64_t kGraceNs = 5'000;
+constexpr int64_t kUnknownClaimNs = 100'000;
+// Spinning longer than this for others loses more where they aren't running (the system favours
+// threads that sleep) than a wake-up costs where they are.
+constexpr int64_t kSpinNs = 30'000;
+constexpr int kPausesPerClock = 64;
+// A turn's low 28 bits are what WorkRanges tell phases apart by.
+constexpr uint64_t kTurnsAReset = uint64_t{1} << 26;
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -36,53 +40,12 @@ int64_t rope_table_bytes(const Program& program, int32_t head_dim) {
   return ceil_div(program.max_tokens * head_dim * 4, 64) * 64;
 }
 
-/// How one matmul of a phase is cut: item = tile * row_blocks + row_block.
-struct MatmulCut {
-  int64_t rows;
-  int64_t tile_panels;
-  int64_t row_blocks;
-
-  explicit MatmulCut(int64_t num_rows)
-      : rows(num_rows),
-        tile_panels(num_rows <= kFewRows ? 1 : kTilePanels),
-        row_blocks(ceil_div(num_rows, kRowBlock)) {}
-
-  int64_t items(const MatmulArgs& args) const {
-    return ceil_div(num_panels(args.w.out), tile_panels) * row_blocks;
-  }
-  /// Tiles [tile_begin, tile_end) for row blocks [block_begin, block_end).
-  void call(const BoundMatmul& op, int64_t tile_begin, int64_t tile_end, int64_t block_begin,
-            int64_t block_end) const {
-    if (tile_begin == tile_end || block_begin == block_end) return;
-    MatmulArgs args = op.args;
-    const int64_t row = block_begin * kRowBlock;
-    args.panel_begin = tile_begin * tile_panels;
-    args.panel_end = std::min(tile_end * tile_panels, num_panels(args.w.out));
-    args.a = static_cast<const std::byte*>(args.a) + row * args.a_stride;
-    args.out += row * args.out_stride;
-    args.rows = std::min(block_end * kRowBlock, rows) - row;
-    op.run(args);
-  }
-  /// Items [begin, end): a part of the first tile's rows, whole tiles, a part of the last one's.
-  void run(const BoundMatmul& op, int64_t begin, int64_t end) const {
-    const int64_t first = begin / row_blocks;
-    const int64_t last = end / row_blocks;
-    if (first == last) {
-      call(op, first, first + 1, begin - first * row_blocks, end - first * row_blocks);
-      return;
-    }
-    const int64_t whole = ceil_div(begin, row_blocks);
-    if (whole != first) call(op, first, whole, begin - first * row_blocks, row_blocks);
-    call(op, whole, last, 0, row_blocks);
-    if (last * row_blocks != end) call(op, last, last + 1, 0, end - last * row_blocks);
-  }
-};
-
 }  // namespace
 
 int64_t Walker::scratch_bytes(const Program& program, int num_workers) {
-  int64_t bytes =
-      AttentionRunner::shared_bytes(program) + num_workers * AttentionRunner::worker_bytes(program);
+  int64_t bytes = num_workers * MatmulItems::kScratchFloats * 4 +
+                  AttentionRunner::shared_bytes(program) +
+                  num_workers * AttentionRunner::worker_bytes(program);
   for (const auto& [vector, head_dim] : rope_vectors(program)) {
     bytes += rope_table_bytes(program, head_dim);
   }
@@ -91,29 +54,37 @@ int64_t Walker::scratch_bytes(const Program& program, int num_workers) {
 
 Walker::Walker(std::shared_ptr<const Program> program, const KernelTable& kernels,
                std::span<const KvSlab> slabs, std::byte* arena, ThreadPool& pool,
-               MemoryLedger* ledger, bool time_phases, bool profile_steps)
+               MemoryLedger* ledger, Options options)
     : program_(std::move(program)),
       kernels_(kernels),
       pool_(pool),
+      options_(std::move(options)),
       phases_(make_schedule(*program_)),
       scratch_(scratch_bytes(*program_, pool.num_workers()), MemoryTag::kArena, ledger),
+      turn_(phases_.size()),
       ranges_(pool.num_workers()),
-      time_phases_(time_phases || profile_steps) {
+      claims_(pool.num_workers()),
+      paces_(static_cast<size_t>(pool.num_workers())) {
   bind(slabs, arena);
+  ranges_.reset(turn_.value());
   unit_starts_.reserve(static_cast<size_t>(program_->max_tokens) + 1);
-  if (time_phases_) {
+  if (options_.time_phases) {
     for (const Phase& phase : phases_) times_.push_back({phase, 0, 0});
   }
-  if (profile_steps) {
-    timer_ = std::make_unique<StepTimer>(phases_, static_cast<int64_t>(program_->ops.size()),
-                                         pool.num_workers());
+  if (options_.profile_steps) {
+    timer_ = std::make_unique<StepTimer>(*program_, phases_, pool.num_workers());
   }
+}
+
+Walker::~Walker() {
+  pool_.settle();
 }
 
 void Walker::bind(std::span<const KvSlab> slabs, std::byte* arena) {
   Bindings bindings{program_.get(), &kernels_, arena, slabs, {}};
   bindings.rope_tables.resize(program_->vectors.size());
-  std::byte* next = scratch_.data();
+  matmul_scratch_ = reinterpret_cast<float*>(scratch_.data());
+  std::byte* next = scratch_.data() + pool_.num_workers() * MatmulItems::kScratchFloats * 4;
   for (const auto& [vector, head_dim] : rope_vectors(*program_)) {
     auto* rows = reinterpret_cast<float*>(next);
     next += rope_table_bytes(*program_, head_dim);
@@ -146,20 +117,21 @@ void Walker::reset_times() {
   for (PhaseTime& time : times_) time.nanoseconds = time.steps = 0;
 }
 
-int64_t Walker::num_rows(Rows rows) const {
-  return rows == Rows::kTokens ? meta_->num_tokens() : meta_->num_logits();
-}
-
 void Walker::run(const StepMeta& meta) {
   QUIRE_CHECK(meta.num_tokens() <= program_->max_tokens);
   QUIRE_CHECK(meta.num_logits() <= program_->max_logits);
   meta_ = &meta;
+  rows_[static_cast<size_t>(Rows::kTokens)].store(meta.num_tokens(), std::memory_order_relaxed);
+  rows_[static_cast<size_t>(Rows::kLogits)].store(meta.num_logits(), std::memory_order_relaxed);
   cut_units(meta);
   for (AttentionPlan& plan : plans_) plan.build(meta);
+  const uint64_t turn = turn_.value();
+  if (turn / kTurnsAReset != (turn + phases_.size() + 1) / kTurnsAReset) ranges_.reset(turn);
+  if (options_.time_phases) phase_began_ns_ = steady_ns();
   if (timer_ != nullptr) timer_->begin_step();
-  pool_.run([this](int worker, int /*num_workers*/) { work(worker); });
+  advance(turn);
+  pool_.lead(crew_);
   if (timer_ != nullptr) timer_->end_step();
-  phases_run_ += static_cast<uint32_t>(phases_.size());
 }
 
 /// Units are the smallest runs of tokens that row chains may be shared out by: a page's tokens stay
@@ -173,53 +145,60 @@ void Walker::cut_units(const StepMeta& meta) {
     }
   }
   unit_starts_.push_back(static_cast<int32_t>(meta.num_tokens()));
+  num_units_.store(static_cast<int64_t>(unit_starts_.size()) - 1, std::memory_order_relaxed);
 }
 
 void Walker::work(int worker) {
-  int64_t before = time_phases_ && worker == 0 ? steady_ns() : 0;
-  for (size_t i = 0; i < phases_.size(); ++i) {
-    const Phase& phase = phases_[i];
-    const uint32_t number = phases_run_ + static_cast<uint32_t>(i) + 1;
-    if (num_rows(phase.rows) == 0) continue;
-    if (timer_ != nullptr) timer_->enter(i, worker);
-    switch (phase.kind) {
+  while (true) {
+    const uint64_t turn = turn_.value();
+    const auto index = static_cast<size_t>(turn % (phases_.size() + 1));
+    if (index == phases_.size()) return;
+    const Visit visit{phases_[index], turn, worker};
+    switch (visit.phase.kind) {
       case Phase::Kind::kRows:
-        work_rows(phase, number, worker);
+        work_rows(visit);
         break;
       case Phase::Kind::kMatmuls:
-        work_matmuls(phase, number, worker);
+        work_matmuls(visit);
         break;
       case Phase::Kind::kAttention:
-        work_attention(phase, number, worker);
+        work_attention(visit);
         break;
     }
-    if (timer_ != nullptr) timer_->leave(i, worker);
-    if (i + 1 < phases_.size() || time_phases_) pool_.barrier();
-    if (time_phases_ && worker == 0) {
-      const int64_t now = steady_ns();
-      times_[i].nanoseconds += now - std::exchange(before, now);
-      ++times_[i].steps;
-    }
+    await(visit);
   }
 }
 
-void Walker::work_rows(const Phase& phase, uint32_t number, int worker) {
-  const bool by_unit = phase.rows == Rows::kTokens;
+// Everywhere below: items taken are real only if the phase is still under way afterwards. Then it
+// stays so until they are counted, and what was read of the step before is right.
+
+void Walker::work_rows(const Visit& visit) {
+  const bool by_unit = visit.phase.rows == Rows::kTokens;
   const int64_t items =
-      by_unit ? static_cast<int64_t>(unit_starts_.size()) - 1 : num_rows(phase.rows);
+      by_unit ? num_units_.load(std::memory_order_relaxed) : num_rows(visit.phase.rows);
   const auto start_of = [&](int w) { return even_start(items, pool_.num_workers(), w); };
   while (true) {
-    const ItemRange range = ranges_.take(worker, number, 1, start_of);
-    if (range.begin == range.end) return;
+    const ItemRange range = ranges_.take(visit.worker, visit.turn, {}, start_of);
+    if (range.empty() || !turn_.is(visit.turn)) return;
+    const int64_t began_ns = began();
     const int64_t begin = by_unit ? unit_starts_[static_cast<size_t>(range.begin)] : range.begin;
     const int64_t end = by_unit ? unit_starts_[static_cast<size_t>(range.end)] : range.end;
     for (int64_t row = begin; row < end; row += kChainRows) {
-      run_chain(phase, row, std::min(row + kChainRows, end), worker);
+      run_chain(visit, row, std::min(row + kChainRows, end));
     }
+    note(visit, began_ns);
+    finish(visit, range.size(), items);
   }
 }
 
-void Walker::run_chain(const Phase& phase, int64_t begin, int64_t end, int worker) {
+void Walker::note(const Visit& visit, int64_t began) {
+  if (timer_ == nullptr) return;
+  timer_->note(static_cast<size_t>(&visit.phase - phases_.data()), visit.worker,
+               {began, steady_ns()});
+}
+
+void Walker::run_chain(const Visit& visit, int64_t begin, int64_t end) {
+  const Phase& phase = visit.phase;
   if (&phase == phases_.data() + rope_phase_) {
     for (const RopeTable& table : rope_tables_) {
       kernels_.rope_table({meta_->positions.data() + begin, table.inverse_frequencies,
@@ -228,49 +207,179 @@ void Walker::run_chain(const Phase& phase, int64_t begin, int64_t end, int worke
     }
   }
   for (int32_t op = phase.first_op; op < phase.last_op; ++op) {
-    const StepTimer::Scope timing(timer_.get(), worker, op);
+    const StepTimer::Scope timing(timer_.get(), visit.worker, op);
     run_rows(ops_[static_cast<size_t>(op)], *meta_, begin, end);
   }
 }
 
-void Walker::work_matmuls(const Phase& phase, uint32_t number, int worker) {
-  const MatmulCut cut(num_rows(phase.rows));
-  const auto matmul = [&](int32_t op) -> const BoundMatmul& {
-    return std::get<BoundMatmul>(ops_[static_cast<size_t>(op)]);
-  };
-  int64_t items = 0;
-  for (int32_t op = phase.first_op; op < phase.last_op; ++op) items += cut.items(matmul(op).args);
-  const auto start_of = [&](int w) { return even_start(items, pool_.num_workers(), w); };
-  const int64_t grain = cut.tile_panels == 1 ? kTilePanels : 1;
+MatmulItems Walker::matmuls_of(const Phase& phase) const {
+  const auto count = static_cast<size_t>(phase.last_op - phase.first_op);
+  return {std::span(ops_).subspan(static_cast<size_t>(phase.first_op), count),
+          num_rows(phase.rows)};
+}
+
+float* Walker::matmul_scratch(int worker) const {
+  return matmul_scratch_ + worker * MatmulItems::kScratchFloats;
+}
+
+void Walker::work_matmuls(const Visit& visit) {
+  const MatmulItems matmuls = matmuls_of(visit.phase);
+  const int workers = pool_.num_workers();
+  const auto start_of = [&](int w) { return even_start(matmuls.size(), workers, w); };
+  float* scratch = matmul_scratch(visit.worker);
   while (true) {
-    const ItemRange range = ranges_.take(worker, number, grain, start_of);
-    if (range.begin == range.end) return;
-    int64_t first = 0;  // item of the phase that is the operation's item 0
-    for (int32_t op = phase.first_op; op < phase.last_op; ++op) {
-      const int64_t count = cut.items(matmul(op).args);
-      const int64_t begin = std::max(range.begin - first, int64_t{0});
-      const int64_t end = std::min(range.end - first, count);
-      if (begin < end) {
-        const StepTimer::Scope timing(timer_.get(), worker, op);
-        cut.run(matmul(op), begin, end);
-      }
-      first += count;
+    const Portion portion = matmuls.portion(workers);
+    const ItemRange range = ranges_.take(visit.worker, visit.turn, portion, start_of);
+    if (range.empty() || !turn_.is(visit.turn)) return;
+    const int64_t began_ns = began();
+    if (matmuls.rescuable() && workers > 1) {
+      open_claim(visit, range);
+      matmuls.compute(range, scratch);
+      if (!commit_claim(visit)) return;
+      matmuls.commit(range, scratch);
+    } else {
+      matmuls.run(range);
+    }
+    note(visit, began_ns);
+    finish(visit, range.size(), matmuls.size());
+  }
+}
+
+const AttentionPlan& Walker::plan_of(const Phase& phase) const {
+  return plans_[static_cast<size_t>(plan_of_op_[static_cast<size_t>(phase.first_op)])];
+}
+
+void Walker::work_attention(const Visit& visit) {
+  const auto& op = std::get<BoundAttention>(ops_[static_cast<size_t>(visit.phase.first_op)]);
+  const AttentionPlan& plan = plan_of(visit.phase);
+  const int workers = pool_.num_workers();
+  const auto start_of = [&](int w) { return plan.start_of(w); };
+  while (true) {
+    const ItemRange range = ranges_.take(visit.worker, visit.turn, {1, 1}, start_of);
+    if (range.empty() || !turn_.is(visit.turn)) return;
+    const int64_t began_ns = began();
+    AttentionJob job = AttentionRunner::job_in_step(op, plan, range.begin, *meta_);
+    const bool claimed = workers > 1 && attention_->keep(job, op, visit.worker);
+    if (claimed) open_claim(visit, range);
+    attention_->compute(op, job, visit.worker);
+    if (claimed && !commit_claim(visit)) return;
+    attention_->commit(op, plan, job, visit.worker);
+    note(visit, began_ns);
+    finish(visit, range.size(), plan.start_of(workers));
+  }
+}
+
+void Walker::open_claim(const Visit& visit, const ItemRange& items) {
+  Pace& pace = paces_[static_cast<size_t>(visit.worker)];
+  const int64_t now = steady_ns();
+  if (pace.turn == visit.turn && pace.items > 0) {
+    pace.ns_an_item = static_cast<double>(now - pace.began_ns) / static_cast<double>(pace.items);
+  } else {
+    pace.ns_an_item = 0;
+  }
+  pace.turn = visit.turn;
+  pace.began_ns = now;
+  pace.items = items.size();
+  claims_.open(visit.worker, visit.turn, now, items);
+  if (options_.on_claim) options_.on_claim(visit.worker, true);
+}
+
+bool Walker::commit_claim(const Visit& visit) {
+  const bool mine = claims_.commit(visit.worker);
+  if (options_.on_claim) options_.on_claim(visit.worker, false);
+  return mine;
+}
+
+void Walker::finish(const Visit& visit, int64_t count, int64_t all) {
+  if (done_.fetch_add(count, std::memory_order_acq_rel) + count != all) return;
+  done_.store(0, std::memory_order_relaxed);
+  if (options_.time_phases) {
+    const int64_t now = steady_ns();
+    PhaseTime& time = times_[static_cast<size_t>(&visit.phase - phases_.data())];
+    time.nanoseconds += now - std::exchange(phase_began_ns_, now);
+    ++time.steps;
+  }
+  advance(visit.turn);
+}
+
+/// Begins the next phase that has rows, or ends the step.
+void Walker::advance(uint64_t turn) {
+  const size_t turns = phases_.size() + 1;
+  do {
+    ++turn;
+  } while (turn % turns != phases_.size() && num_rows(phases_[turn % turns].rows) == 0);
+  turn_.set(turn);
+}
+
+/// Returns when the phase has ended; makes itself useful meanwhile.
+void Walker::await(const Visit& visit) {
+  int64_t began = 0;
+  while (true) {
+    for (int i = 0; i < kPausesPerClock; ++i) {
+      if (turn_.value() != visit.turn) return;
+      pause_cpu();
+    }
+    const int64_t now = steady_ns();
+    if (began == 0) began = now;
+    if (rescue(visit, now) == Rescue::kNothing && now - began > kSpinNs) {
+      turn_.sleep(visit.turn);
+      return;
     }
   }
 }
 
-void Walker::work_attention(const Phase& phase, uint32_t number, int worker) {
-  const auto op = static_cast<size_t>(phase.first_op);
-  const auto& bound = std::get<BoundAttention>(ops_[op]);
-  const AttentionPlan& plan = plans_[static_cast<size_t>(plan_of_op_[op])];
-  const auto start_of = [&](int w) { return plan.start_of(w); };
-  while (true) {
-    const ItemRange range = ranges_.take(worker, number, 1, start_of);
-    if (range.begin == range.end) return;
-    for (int64_t i = range.begin; i < range.end; ++i) {
-      attention_->run(bound, plan, plan.items()[static_cast<size_t>(i)], *meta_, worker);
+/// Computes again what another worker has been at for too long.
+Walker::Rescue Walker::rescue(const Visit& visit, int64_t now) {
+  const Pace& pace = paces_[static_cast<size_t>(visit.worker)];
+  const int workers = pool_.num_workers();
+  Rescue result = Rescue::kNothing;
+  for (int i = 1; i < workers; ++i) {
+    const int owner = (visit.worker + i) % workers;
+    ClaimBoard::Sight sight;
+    if (!claims_.look(owner, visit.turn, sight)) continue;
+    const bool known = pace.turn == visit.turn && pace.ns_an_item > 0;
+    const auto usual =
+        known ? static_cast<int64_t>(pace.ns_an_item * static_cast<double>(sight.items.size()))
+              : kUnknownClaimNs;
+    if (now - sight.opened_ns < 2 * usual + kGraceNs) {
+      result = Rescue::kTooEarly;
+      continue;
     }
+    const bool rescued = visit.phase.kind == Phase::Kind::kMatmuls
+                             ? rescue_matmuls(visit, owner, sight)
+                             : rescue_attention(visit, owner, sight);
+    if (rescued) rescues_.fetch_add(1, std::memory_order_relaxed);
+    return Rescue::kDone;
   }
+  return result;
+}
+
+bool Walker::rescue_matmuls(const Visit& visit, int owner, const ClaimBoard::Sight& sight) {
+  const MatmulItems matmuls = matmuls_of(visit.phase);
+  if (!claims_.still_open(owner, sight)) return false;
+  const int64_t began_ns = began();
+  float* scratch = matmul_scratch(visit.worker);
+  matmuls.compute(sight.items, scratch);
+  if (!claims_.commit(owner, sight)) return false;
+  matmuls.commit(sight.items, scratch);
+  note(visit, began_ns);
+  finish(visit, sight.items.size(), matmuls.size());
+  return true;
+}
+
+bool Walker::rescue_attention(const Visit& visit, int owner, const ClaimBoard::Sight& sight) {
+  const auto& op = std::get<BoundAttention>(ops_[static_cast<size_t>(visit.phase.first_op)]);
+  const AttentionPlan& plan = plan_of(visit.phase);
+  const AttentionJob job =
+      attention_->copy_of_kept(op, plan, sight.items.begin, owner, visit.worker);
+  if (!claims_.still_open(owner, sight)) return false;
+  const int64_t began_ns = began();
+  attention_->compute(op, job, visit.worker);
+  if (!claims_.commit(owner, sight)) return false;
+  attention_->commit(op, plan, job, visit.worker);
+  note(visit, began_ns);
+  finish(visit, sight.items.size(), plan.start_of(pool_.num_workers()));
+  return true;
 }
 
 }  // namespace quire::backend::cpu

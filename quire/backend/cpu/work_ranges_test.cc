@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <thread>
-
-#include "quire/base/thread_pool.h"
+#include <vector>
 
 namespace quire::backend::cpu {
 namespace {
@@ -25,26 +25,30 @@ TEST(EvenStart, CutsIntoContiguousNearlyEqualShares) {
 
 TEST(WorkRanges, EveryItemIsHandedOutOnceAPhase) {
   for (const int workers : {1, 2, 4}) {
-    ThreadPool::Options options;
-    options.num_threads = workers;
-    ThreadPool pool(options);
     WorkRanges ranges(workers);
     const int phases = 400;
+    const uint64_t first = (uint64_t{1} << 28) - 200;  // a word's phases wrap on the way
+    ranges.reset(first - 1);
+    std::barrier<> barrier(workers);
     std::vector<std::atomic<int>> taken(static_cast<size_t>(phases * 64));
-    pool.run([&](int worker, int n) {
+    const auto work = [&](int worker) {
       for (int phase = 0; phase < phases; ++phase) {
         const int64_t items = phase % 64;
-        const auto start_of = [&](int w) { return even_start(items, n, w); };
+        const auto start_of = [&](int w) { return even_start(items, workers, w); };
         while (true) {
-          // Numbers near the wrap of the 16 bits that a word keeps.
+          const Portion portion{phase % 5 + 1, phase % 3 == 0 ? 8 : 1000};
           const ItemRange range =
-              ranges.take(worker, static_cast<uint32_t>(phase) + 65400u, phase % 5 + 1, start_of);
-          if (range.begin == range.end) break;
+              ranges.take(worker, first + static_cast<uint64_t>(phase), portion, start_of);
+          if (range.empty()) break;
+          EXPECT_LE(range.size(), portion.most);
           for (int64_t i = range.begin; i < range.end; ++i) ++taken[size_t(phase * 64 + i)];
         }
-        pool.barrier();
+        barrier.arrive_and_wait();
       }
-    });
+    };
+    std::vector<std::thread> threads;
+    for (int worker = 0; worker < workers; ++worker) threads.emplace_back(work, worker);
+    for (std::thread& thread : threads) thread.join();
     for (int phase = 0; phase < phases; ++phase) {
       for (int item = 0; item < 64; ++item) {
         ASSERT_EQ(taken[size_t(phase * 64 + item)].load(), item < phase % 64 ? 1 : 0)
@@ -59,13 +63,27 @@ TEST(WorkRanges, AWorkerThatNeverStartsIsHelped) {
   const auto start_of = [](int w) { return even_start(100, 2, w); };
   int64_t taken = 0;
   while (true) {
-    const ItemRange range = ranges.take(0, 1, 1, start_of);
-    if (range.begin == range.end) break;
-    taken += range.end - range.begin;
+    const ItemRange range = ranges.take(0, 1, {}, start_of);
+    if (range.empty()) break;
+    taken += range.size();
   }
   EXPECT_EQ(taken, 100);
-  const ItemRange late = ranges.take(1, 1, 1, start_of);
-  EXPECT_EQ(late.begin, late.end);
+  EXPECT_TRUE(ranges.take(1, 1, {}, start_of).empty());
+}
+
+TEST(WorkRanges, WhoAsksForAnOldPhaseGetsAndSpoilsNothing) {
+  WorkRanges ranges(2);
+  const auto start_of = [](int w) { return even_start(100, 2, w); };
+  const ItemRange before = ranges.take(0, 7, {}, start_of);
+  int64_t taken = before.size();
+  for (int i = 0; i < 100; ++i) {
+    const ItemRange late = ranges.take(0, 6, {1, 1}, start_of);
+    EXPECT_TRUE(late.empty() || late.begin >= 50);  // worker 1's range is still no phase's
+    const ItemRange range = ranges.take(0, 7, {}, start_of);
+    if (range.empty()) break;
+    taken += range.size();
+  }
+  EXPECT_EQ(taken, 100);
 }
 
 }  // namespace

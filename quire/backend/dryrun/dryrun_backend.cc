@@ -18,7 +18,7 @@ ActType DryRunBackend::preferred_activation(const WeightSpec& spec) const {
 
 std::shared_ptr<const PackedWeight> DryRunBackend::pack(const WeightReader& reader) {
   auto weight = std::make_shared<PackedWeight>();
-  weight->spec = reader.spec();
+  weight->spec = stand_.held_as ? stand_.held_as(reader.spec()) : reader.spec();
   return weight;
 }
 
@@ -28,11 +28,11 @@ void DryRunBackend::load(std::shared_ptr<const Program> program,
   logits_.assign(static_cast<size_t>(program_->max_logits * program_->vocab_size), 0.0f);
 }
 
-void DryRunBackend::copy_blocks(int32_t cache_group,
-                                std::span<const std::pair<int32_t, int32_t>> copies) {
+void DryRunBackend::copy_blocks(std::span<const BlockCopy> copies) {
   QUIRE_CHECK(program_ != nullptr);
-  const auto& group = program_->cache_groups[static_cast<size_t>(cache_group)];
-  copied_bytes_ += 2 * static_cast<int64_t>(copies.size()) * group.block_bytes();
+  for (const BlockCopy& copy : copies) {
+    copied_bytes_ += 2 * program_->cache_groups[static_cast<size_t>(copy.group)].block_bytes();
+  }
 }
 
 void DryRunBackend::launch(const StepMeta& meta) {

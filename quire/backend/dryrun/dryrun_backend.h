@@ -18,8 +18,10 @@ class DryRunBackend final : public Backend {
   /// counted is the one that would run. Unset: bf16 for dense bf16 weights, int8 for codes;
   /// everything is supported.
   struct Stand {
-    std::function<ActType(const WeightSpec&)> preferred_activation;
-    std::function<std::string(const Program&, const Op&)> unsupported;
+    std::function<ActType(const WeightSpec&)> preferred_activation = {};
+    std::function<std::string(const Program&, const Op&)> unsupported = {};
+    /// How a weight would be held, where that is not as its file says: a format to be planned.
+    std::function<WeightSpec(const WeightSpec&)> held_as = {};
   };
   DryRunBackend() = default;
   explicit DryRunBackend(Stand stand) : stand_(std::move(stand)) {}
@@ -30,8 +32,7 @@ class DryRunBackend final : public Backend {
   /// Keeps the specification only; no row is read.
   std::shared_ptr<const PackedWeight> pack(const WeightReader& reader) override;
   void load(std::shared_ptr<const Program> program, std::span<const KvSlab> slabs) override;
-  void copy_blocks(int32_t cache_group,
-                   std::span<const std::pair<int32_t, int32_t>> copies) override;
+  void copy_blocks(std::span<const BlockCopy> copies) override;
   /// Counts the step; last_step() has the result.
   void launch(const StepMeta& meta) override;
   void wait() override {}

@@ -1,23 +1,10 @@
-// TempFolder: a folder of a test's own, gone with the object.
+// TempFolder, by the name that tests of checkpoints know it by.
 #pragma once
 
-#include <string>
+#include "quire/base/testing/temp_folder.h"
 
 namespace quire::checkpoint::testing {
 
-class TempFolder {
- public:
-  /// Throws LoadError when it cannot be made.
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
+using quire::TempFolder;
 
 }  // namespace quire::checkpoint::testing

@@ -32,6 +32,15 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
+void random_swap(Dice& dice, SchedulerOptions& options) {
+  constexpr PreemptionMode kModes[] = {PreemptionMode::kAuto, PreemptionMode::kSwap,
+                                       PreemptionMode::kRecompute};
+  options.num_swap_blocks = dice.chance(50) ? dice.between(1, 30) : dice.between(1, 300);
+  options.preemption_mode = kModes[dice.between(0, 2)];
+  options.recompute_token_ns = dice.between(0, 100);
+  options.swap_block_ns = dice.between(0, 100);
+}
+
 SchedulerOptions random_options(Dice& dice) {
   constexpr int32_t kBlockTokens[] = {1, 2, 3, 4, 8, 16, 16, 16, 32, 64, 128};
   SchedulerOptions options;
@@ -47,6 +56,8 @@ SchedulerOptions random_options(Dice& dice) {
   options.long_prefill_token_threshold = dice.chance(30) ? dice.between(1, 64) : 0;
   options.enable_prefix_caching = dice.chance(70);
   options.hash_bits = dice.chance(15) ? dice.between(0, 6) : 64;
+  if (dice.chance(60)) random_swap(dice, options);
+  options.max_plans_in_flight = dice.chance(50) ? 1 : dice.between(2, 4);
   options.policy = dice.chance(25) ? SchedulingPolicy::kPriority : SchedulingPolicy::kFcfs;
   if (!options.enable_chunked_prefill) options.max_num_batched_tokens += options.max_model_len;
   return options;
@@ -75,14 +86,16 @@ testing::Arrival random_arrival(Dice& dice, const SchedulerOptions& options, int
 Scenario random_scenario(uint64_t seed) {
   Dice dice(seed);
   Scenario scenario{.options = random_options(dice)};
+  if (dice.chance(35)) scenario.num_drafts = dice.between(1, kMaxDraftTokens);
   const int32_t num_events = dice.between(50, 400);
   const int32_t arrivals = dice.between(5, 50);
   const int32_t cancels = dice.between(0, 8);
   const int32_t budgets = dice.between(0, 4);
+  const int32_t restarts = dice.chance(20) ? 1 : 0;
   int32_t num_requests = 0;
   for (int32_t i = 0; i < num_events; ++i) {
     const int32_t kind = dice.between(1, 100);
-    Event event;
+    Event event{.value = dice.between(0, 1)};
     if (kind <= arrivals) {
       event = {.kind = Event::Kind::kSubmit,
                .arrival = random_arrival(dice, scenario.options, num_requests++)};
@@ -91,21 +104,27 @@ Scenario random_scenario(uint64_t seed) {
       event = {.kind = Event::Kind::kCancel, .value = dice.between(oldest, num_requests - 1)};
     } else if (kind <= arrivals + cancels + budgets) {
       event = {.kind = Event::Kind::kBudget, .value = dice.log_between(1, 4096)};
+    } else if (kind <= arrivals + cancels + budgets + restarts) {
+      event = {.kind = Event::Kind::kRestart};
     }
     scenario.events.push_back(std::move(event));
   }
   return scenario;
 }
 
-std::string text_of(const SchedulerOptions& options) {
+std::string text_of(const Scenario& scenario) {
+  const SchedulerOptions& options = scenario.options;
   return fmt::format(
       "options blocks {} block_tokens {} budget {} seqs {} context {} logits {} threshold {} "
-      "chunked {} cache {} hash_bits {} priority {}",
+      "chunked {} cache {} hash_bits {} priority {} swap {} preemption {} recompute_ns {} "
+      "swap_ns {} plans {} drafts {}",
       options.num_blocks, options.block_tokens, options.max_num_batched_tokens,
       options.max_num_seqs, options.max_model_len, options.max_logits_rows,
       options.long_prefill_token_threshold, options.enable_chunked_prefill ? 1 : 0,
       options.enable_prefix_caching ? 1 : 0, options.hash_bits,
-      options.policy == SchedulingPolicy::kPriority ? 1 : 0);
+      options.policy == SchedulingPolicy::kPriority ? 1 : 0, options.num_swap_blocks,
+      static_cast<int32_t>(options.preemption_mode), options.recompute_token_ns,
+      options.swap_block_ns, options.max_plans_in_flight, scenario.num_drafts);
 }
 
 }  // namespace quire::sched::sim

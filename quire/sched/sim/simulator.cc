@@ -16,7 +16,8 @@ class Player {
  public:
   Player(const Scenario& scenario, Totals& totals, std::string* trace)
       : scenario_(scenario), totals_(totals), trace_(trace), engine_(scenario.options) {
-    say(text_of(scenario.options));
+    engine_.set_num_drafts(scenario.num_drafts);
+    say(text_of(scenario));
   }
 
   std::optional<std::string> play() {
@@ -24,11 +25,7 @@ class Player {
       if (engine_.violation()) break;
       play(event);
     }
-    // Every step runs a token of the first, so there are no more steps than tokens.
-    for (int64_t i = 0; i <= 2 * engine_.num_tokens() + 1; ++i) {
-      if (engine_.scheduler().idle() || engine_.violation()) break;
-      half_step();
-    }
+    drain();
     count();
     if (engine_.violation()) return engine_.violation();
     return wrong_at_end();
@@ -44,6 +41,7 @@ class Player {
       case Event::Kind::kSubmit: {
         ++totals_.events;
         const bool refused = engine_.submit(testing::request_of(event.arrival)).has_value();
+        totals_.refused += refused ? 1 : 0;
         if (!refused) submitted_.insert(event.arrival.id);
         say(testing::text_of(event.arrival) + (refused ? " refused" : ""));
         break;
@@ -60,33 +58,80 @@ class Player {
         say(fmt::format("budget {}", event.value));
         engine_.set_token_budget(event.value);
         break;
+      case Event::Kind::kRestart:
+        restart();
+        break;
       case Event::Kind::kHalfStep:
-        half_step();
+        half_step(event.value == 1);
         break;
     }
   }
 
-  void half_step() {
-    ++totals_.events;
-    if (engine_.scheduler().in_flight()) {
-      say("land");
-      return engine_.land();
+  /// Every step runs a token of the first, or waits for one that does: there are no more steps than
+  /// tokens, times the plans in flight.
+  void drain() {
+    const int64_t num_plans = scenario_.options.max_plans_in_flight;
+    for (int64_t i = 0; i <= 2 * num_plans * engine_.num_tokens() + 2 * num_plans; ++i) {
+      if (engine_.scheduler().idle() || engine_.violation()) break;
+      half_step(i % 3 == 0);
     }
+  }
+
+  void restart() {
+    drain();
+    if (!engine_.scheduler().idle() || engine_.violation()) return;
+    ++totals_.events;
+    count();
+    say("restart");
+    totals_.flushed += engine_.restart();
+  }
+
+  void half_step(bool rather_land) {
+    ++totals_.events;
+    const int32_t num_in_flight = engine_.scheduler().num_in_flight();
     if (engine_.scheduler().idle()) return;
+    const bool is_full = num_in_flight == scenario_.options.max_plans_in_flight;
+    if (is_full || (num_in_flight > 0 && rather_land)) return land();
     say("launch");
     const BatchPlan* plan = engine_.launch();
-    if (plan == nullptr) return;
-    totals_.copies += static_cast<int64_t>(plan->block_ops.size());
-    for (const RowStart& start : plan->started) {
-      if (start.sequence.choice > 0 && start.output.empty()) continue;
+    if (plan == nullptr && num_in_flight > 0) return land();
+    if (plan != nullptr) count(*plan);
+  }
+
+  void land() {
+    say("land");
+    engine_.land();
+  }
+
+  void count(const BatchPlan& plan) {
+    totals_.placeholders += std::count(plan.tokens.begin(), plan.tokens.end(), kPlaceholderToken);
+    for (const BlockOp& op : plan.block_ops) {
+      totals_.copies += op.kind == BlockOp::Kind::kCopy ? 1 : 0;
+    }
+    for (const RowStart& start : plan.started) {
+      if (start.sequence.choice > 0 && start.output.empty()) {
+        ++totals_.shared_starts;
+        continue;
+      }
       const auto runs = [&](const PlanRow& row) { return row.row == start.row; };
-      if (std::none_of(plan->rows.begin(), plan->rows.end(), runs)) ++totals_.waits;
+      if (std::none_of(plan.rows.begin(), plan.rows.end(), runs)) ++totals_.waits;
     }
   }
 
   void count() {
     const Scheduler& scheduler = engine_.scheduler();
-    totals_.tokens += engine_.num_computed();
+    totals_.tokens += engine_.num_computed() - num_counted_;
+    num_counted_ = engine_.num_computed();
+    totals_.accepted_drafts += engine_.num_accepted_drafts() - num_counted_accepted_;
+    num_counted_accepted_ = engine_.num_accepted_drafts();
+    totals_.rejected_drafts += engine_.num_rejected_drafts() - num_counted_rejected_;
+    num_counted_rejected_ = engine_.num_rejected_drafts();
+    const SwapCounts swapped = scheduler.swap_counts();
+    totals_.swapped_out += swapped.blocks_out;
+    totals_.swapped_in += swapped.blocks_in;
+    totals_.preemptions_swapped += swapped.preemptions_swapped;
+    totals_.tier_hits += swapped.tier_hits;
+    totals_.tier_evictions += swapped.tier_evictions;
     totals_.hits += scheduler.cache_counts().hits;
     totals_.evictions += scheduler.pool().num_evictions();
     totals_.preemptions += scheduler.num_preemptions();
@@ -104,8 +149,9 @@ class Player {
     if (scheduler.cache_counts().hits > scheduler.cache_counts().queries) {
       return "more was found in the cache than asked for";
     }
-    if (scheduler.num_preemptions() == 0 && engine_.num_computed() > engine_.num_tokens()) {
-      return "more tokens were computed than there are, without a preemption";
+    if (engine_.num_recomputed() == 0 &&
+        engine_.num_computed() > engine_.num_tokens() + engine_.num_wasted()) {
+      return "more tokens were computed than there are, and nobody lost any";
     }
     return std::nullopt;
   }
@@ -115,6 +161,10 @@ class Player {
   std::string* trace_;
   testing::FakeEngine engine_;
   std::set<int32_t> submitted_;
+  // What is in totals_ already: computed tokens, drafts.
+  int64_t num_counted_ = 0;
+  int64_t num_counted_accepted_ = 0;
+  int64_t num_counted_rejected_ = 0;
 };
 
 }  // namespace
@@ -128,7 +178,7 @@ Scenario shrink(Scenario scenario) {
   for (size_t length = scenario.events.size(); length > 0; length /= 2) {
     for (size_t first = 0; first < scenario.events.size();) {
       const size_t last = std::min(first + length, scenario.events.size());
-      Scenario shorter{.options = scenario.options};
+      Scenario shorter{.options = scenario.options, .num_drafts = scenario.num_drafts};
       shorter.events.assign(scenario.events.begin(),
                             scenario.events.begin() + static_cast<ptrdiff_t>(first));
       shorter.events.insert(shorter.events.end(),

@@ -47,6 +47,10 @@ Wrong compare(std::string_view what, const Words& expected, const Words& found) 
                      fmt::join(found, " "));
 }
 
+const std::set<std::string> kListNames = {"expect",       "waiting", "preempted",   "finished",
+                                          "copies",       "logits",  "swapped_out", "swapped_in",
+                                          "placeholders", "drafts"};
+
 class Interpreter {
  public:
   Wrong run(const Words& words);
@@ -66,6 +70,7 @@ class Interpreter {
 
   SchedulerOptions options_{
       .max_num_seqs = 4, .max_model_len = 4096, .max_logits_rows = 64, .num_blocks = 512};
+  int32_t num_drafts_ = 0;
   std::unique_ptr<FakeEngine> engine_;
   std::map<std::string, Request> requests_;
   std::map<RequestId, std::string> names_;
@@ -75,7 +80,10 @@ class Interpreter {
 };
 
 FakeEngine& Interpreter::engine() {
-  if (!engine_) engine_ = std::make_unique<FakeEngine>(options_);
+  if (!engine_) {
+    engine_ = std::make_unique<FakeEngine>(options_);
+    engine_->set_num_drafts(num_drafts_);
+  }
   return *engine_;
 }
 
@@ -96,12 +104,22 @@ Wrong Interpreter::set_options(const Words& words) {
       {"logits", &options_.max_logits_rows},
       {"threshold", &options_.long_prefill_token_threshold},
       {"hash_bits", &options_.hash_bits},
+      {"swap", &options_.num_swap_blocks},
+      {"plans", &options_.max_plans_in_flight},
   };
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const auto value = number(words[i + 1]);
     const auto field = fields.find(words[i]);
     if (value && field != fields.end()) {
       *field->second = *value;
+    } else if (value && words[i] == "preemption") {
+      options_.preemption_mode = static_cast<PreemptionMode>(*value);
+    } else if (value && words[i] == "recompute_ns") {
+      options_.recompute_token_ns = *value;
+    } else if (value && words[i] == "swap_ns") {
+      options_.swap_block_ns = *value;
+    } else if (value && words[i] == "drafts") {
+      num_drafts_ = *value;
     } else if (value && words[i] == "cache") {
       options_.enable_prefix_caching = *value != 0;
     } else if (value && words[i] == "priority") {
@@ -155,8 +173,12 @@ Wrong Interpreter::submit(const Words& words) {
 
 Wrong Interpreter::launch() {
   const BatchPlan* plan = engine().launch();
-  if (plan == nullptr) return "nothing to run";
   last_.clear();
+  for (const SequenceId& id : engine().scheduler().waiting()) last_["waiting"].push_back(name(id));
+  if (plan == nullptr) {
+    if (engine().scheduler().in_flight()) return std::nullopt;
+    return "nothing to run";
+  }
   for (const RowId row : plan->finished) {
     const SequenceId id = row_holders_.at(row);
     const auto& choice = engine().choices().at(id);
@@ -166,8 +188,19 @@ Wrong Interpreter::launch() {
   for (const PlanRow& row : plan->rows) {
     last_["expect"].push_back(fmt::format("{}:{}", name(row_holders_.at(row.row)), row.num_tokens));
   }
-  for (const SequenceId& id : engine().scheduler().waiting()) last_["waiting"].push_back(name(id));
-  last_["copies"] = {fmt::format("{}", plan->block_ops.size())};
+  const auto num_ops = [&](BlockOp::Kind kind) {
+    const auto is = [&](const BlockOp& op) { return op.kind == kind; };
+    return fmt::format("{}", std::count_if(plan->block_ops.begin(), plan->block_ops.end(), is));
+  };
+  const auto num_placeholders =
+      std::count(plan->tokens.begin(), plan->tokens.end(), kPlaceholderToken);
+  int32_t num_drafts = 0;
+  for (const PlanRow& row : plan->rows) num_drafts += row.num_draft;
+  last_["placeholders"] = {fmt::format("{}", num_placeholders)};
+  last_["drafts"] = {fmt::format("{}", num_drafts)};
+  last_["copies"] = {num_ops(BlockOp::Kind::kCopy)};
+  last_["swapped_out"] = {num_ops(BlockOp::Kind::kSwapOut)};
+  last_["swapped_in"] = {num_ops(BlockOp::Kind::kSwapIn)};
   last_["logits"] = {fmt::format("{}", plan->logits_rows.size())};
   return std::nullopt;
 }
@@ -207,12 +240,10 @@ Wrong Interpreter::check_list(const std::string& what, const Words& list) const 
 
 /// `expect a:64 b:1 waiting c copies 1`: each list runs up to the next list's name.
 Wrong Interpreter::expect(const Words& words) {
-  static const std::set<std::string> kLists = {"expect",   "waiting", "preempted",
-                                               "finished", "copies",  "logits"};
   for (size_t i = 0; i < words.size();) {
     const std::string& what = words[i++];
     Words list;
-    while (i < words.size() && kLists.count(words[i]) == 0) list.push_back(words[i++]);
+    while (i < words.size() && kListNames.count(words[i]) == 0) list.push_back(words[i++]);
     if (auto wrong = check_list(what, list)) return wrong;
   }
   return std::nullopt;
@@ -246,8 +277,14 @@ Wrong Interpreter::run(const Words& words) {
   } else if (verb == "free") {
     wrong =
         compare("free", {argument}, {fmt::format("{}", engine().scheduler().pool().num_free())});
-  } else if (verb == "expect" || verb == "waiting" || verb == "preempted" || verb == "finished" ||
-             verb == "copies" || verb == "logits") {
+  } else if (verb == "swap_held") {
+    const kv::BlockPool* pool = engine().scheduler().swap_pool();
+    const int32_t num_held = pool == nullptr ? 0 : pool->num_used();
+    wrong = compare("swap_held", {argument}, {fmt::format("{}", num_held)});
+  } else if (verb == "restart") {
+    if (!engine().scheduler().idle()) return "a restart while there is something to run";
+    engine().restart();
+  } else if (kListNames.count(verb) > 0) {
     wrong = expect(words);
   } else {
     wrong = fmt::format("unknown statement {}", verb);

@@ -34,8 +34,7 @@ class ReadingBackend final : public backend::Backend {
   }
   void load(std::shared_ptr<const backend::Program> /*program*/,
             std::span<const backend::KvSlab> /*slabs*/) override {}
-  void copy_blocks(int32_t /*group*/,
-                   std::span<const std::pair<int32_t, int32_t>> /*copies*/) override {}
+  void copy_blocks(std::span<const backend::BlockCopy> /*copies*/) override {}
   void launch(const backend::StepMeta& /*meta*/) override {}
   void wait() override {}
   const float* logits() const override { return nullptr; }

@@ -26,12 +26,28 @@ inline V16 keep_lanes(V16 x, int begin, int end, float rest) {
   return {half(x.lo, 0), half(x.hi, 8)};
 }
 
+/// The fp16 in the low half of each lane.
+inline V16 from_f16(VI16 words) {
+  const VI16 low = iand(words, iset1(0xffff));
+  const __m256i packed = _mm256_packus_epi32(low.lo, low.hi);  // four lanes of each in turn
+  const __m256i ordered = _mm256_permute4x64_epi64(packed, 0xd8);
+  return {_mm256_cvtph_ps(_mm256_castsi256_si128(ordered)),
+          _mm256_cvtph_ps(_mm256_extracti128_si256(ordered, 1))};
+}
+
 #include "quire/backend/cpu/generic/ops.inc"
 
 #include "quire/backend/cpu/generic/attention.inc"
 
 void attention(const AttentionArgs& args) {
-  return args.kv.is_bf16 ? attention_of<KvBF16Widened>(args) : attention_of<KvF32>(args);
+  switch (args.kv.type) {
+    case KvType::kF32:
+      return attention_of<KvF32>(args);
+    case KvType::kBF16:
+      return attention_of<KvBF16Widened>(args);
+    case KvType::kF16:
+      return attention_of<KvF16Widened>(args);
+  }
 }
 
 }  // namespace

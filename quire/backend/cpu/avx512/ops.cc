@@ -22,6 +22,11 @@ inline V16 keep_lanes(V16 x, int begin, int end, float rest) {
   return {_mm512_mask_mov_ps(_mm512_set1_ps(rest), inside, x.v)};
 }
 
+/// The fp16 in the low half of each lane.
+inline V16 from_f16(VI16 words) {
+  return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(words.v))};
+}
+
 #include "quire/backend/cpu/generic/ops.inc"
 
 #include "quire/backend/cpu/generic/attention.inc"
@@ -51,7 +56,14 @@ struct KvBF16Dot {
 };
 
 void attention(const AttentionArgs& args) {
-  return args.kv.is_bf16 ? attention_of<KvBF16Dot>(args) : attention_of<KvF32>(args);
+  switch (args.kv.type) {
+    case KvType::kF32:
+      return attention_of<KvF32>(args);
+    case KvType::kBF16:
+      return attention_of<KvBF16Dot>(args);
+    case KvType::kF16:
+      return attention_of<KvF16Widened>(args);
+  }
 }
 
 }  // namespace

@@ -35,15 +35,19 @@ struct Const {
   static constexpr int value = kValue;
 };
 
-/// Scratch a matmul call uses, one a thread: packed activation rows and the slices' partial sums.
+/// Scratch a matmul call uses, one a thread: packed activation rows, the slices' partial sums and a
+/// slice's scales.
 struct MatmulScratch {
   static constexpr int64_t kBlockRows = 96;    // activation rows packed at a time, at most
   static constexpr int64_t kTileColumns = 64;  // outputs of a tile, at most
   static constexpr int64_t kLevels = 3;        // of the tree of 8 slices, below its root
   static constexpr int64_t kPartialFloats = kLevels * kBlockRows * kTileColumns;
-  static constexpr int64_t kPackedDwords = ((int64_t{2} << 20) - kPartialFloats * 4) / 4;
+  static constexpr int64_t kScaleFloats = int64_t{1} << 17;  // of a slice of a tile's panels
+  static constexpr int64_t kPackedDwords =
+      ((int64_t{2} << 20) - (kPartialFloats + kScaleFloats) * 4) / 4;
 
   float partial[kPartialFloats];
+  float scales[kScaleFloats];
   uint32_t packed[kPackedDwords];
 };
 
@@ -53,5 +57,7 @@ MatmulScratch& matmul_scratch();
 
 /// Inputs a matmul can have: one packed row must fit the scratch.
 inline constexpr int64_t kMaxMatmulInputs = int64_t{1} << 18;
+/// Groups a slice can have: the scales and mins of one panel must fit.
+inline constexpr int64_t kMaxSliceGroups = MatmulScratch::kScaleFloats / 32;
 
 }  // namespace quire::backend::cpu

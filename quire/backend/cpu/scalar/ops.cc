@@ -20,12 +20,24 @@ inline V16 keep_lanes(V16 x, int begin, int end, float rest) {
   return each([&](int i) { return i >= begin && i < end ? x.v[i] : rest; });
 }
 
+/// The fp16 in the low half of each lane.
+inline V16 from_f16(VI16 words) {
+  return each([&](int i) { return f16_to_f32(static_cast<uint16_t>(words.v[i])); });
+}
+
 #include "quire/backend/cpu/generic/ops.inc"
 
 #include "quire/backend/cpu/generic/attention.inc"
 
 void attention(const AttentionArgs& args) {
-  return args.kv.is_bf16 ? attention_of<KvBF16Widened>(args) : attention_of<KvF32>(args);
+  switch (args.kv.type) {
+    case KvType::kF32:
+      return attention_of<KvF32>(args);
+    case KvType::kBF16:
+      return attention_of<KvBF16Widened>(args);
+    case KvType::kF16:
+      return attention_of<KvF16Widened>(args);
+  }
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct TinyConfig {
   int64_t ffn = 96;
   int64_t vocab = 50;
   int32_t window = 0;
+  float soft_cap = 0;
   Layout layout = Layout::kDense;
   DType dtype = DType::kF32;  // of dense weights
   ActType act = ActType::kF32;
@@ -172,8 +173,9 @@ class TinyLlama {
     return out;
   }
   AttentionShape attention_shape() const {
-    return {config_.heads, config_.kv_heads, config_.head_dim,
-            1.0f / std::sqrt(static_cast<float>(config_.head_dim)), config_.window};
+    return {config_.heads,    config_.kv_heads,
+            config_.head_dim, 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
+            config_.window,   config_.soft_cap};
   }
   static std::vector<double> row_of(const PackedWeight& weight, int64_t index) {
     std::vector<float> row(static_cast<size_t>(weight.spec.in));
@@ -230,7 +232,9 @@ class TinyLlama {
         for (size_t s = from; s <= t; ++s) {
           double dot = 0;
           for (size_t i = 0; i < d; ++i) dot += q[t][head * d + i] * k[s][kv + i];
-          p.push_back(std::exp(dot * attention_shape().scale));
+          dot *= attention_shape().scale;
+          if (config_.soft_cap > 0) dot = config_.soft_cap * std::tanh(dot / config_.soft_cap);
+          p.push_back(std::exp(dot));
         }
         const double sum = std::accumulate(p.begin(), p.end(), 0.0);
         for (size_t s = from; s <= t; ++s) {
@@ -265,11 +269,19 @@ class TinyDriver {
     memory_ = HugeBuffer(slab.layer_stride * group.num_layers, MemoryTag::kKvCache, nullptr);
     std::fill_n(reinterpret_cast<char*>(memory_.data()), memory_.size(), char(0xff));
     slab.data = memory_.data();
+    slab.num_swap_blocks = config_.num_blocks;
+    slab.swap_block_stride = group.block_bytes() + 64;
+    swap_.resize(static_cast<size_t>(slab.num_swap_blocks * slab.swap_block_stride));
+    slab.swap = swap_.data();
     backend_.load(program_, {&slab, 1});
     free_.resize(static_cast<size_t>(config_.num_blocks));
     std::iota(free_.begin(), free_.end(), 0);
     std::shuffle(free_.begin(), free_.end(), std::mt19937(block_seed));
   }
+
+  ~TinyDriver() { backend_.unload(); }
+  TinyDriver(const TinyDriver&) = delete;
+  TinyDriver& operator=(const TinyDriver&) = delete;
 
   const Program& program() const { return *program_; }
 
@@ -310,10 +322,29 @@ class TinyDriver {
     if (copy.length % config_.block_tokens != 0) {
       const int32_t source = copy.blocks.back();
       copy.blocks.back() = take_block();
-      const std::pair<int32_t, int32_t> pair{source, copy.blocks.back()};
-      backend_.copy_blocks(0, {&pair, 1});
+      const BlockCopy block{.source = source, .destination = copy.blocks.back()};
+      backend_.copy_blocks({&block, 1});
     }
     at(to) = copy;
+  }
+
+  /// Moves a sequence's blocks out to the swap space and back into others, in one list, and fills
+  /// the old ones with NaN through a block that never held anything.
+  void swap_out_and_in(int index) {
+    Sequence& sequence = at(index);
+    const int32_t never_written = take_block();
+    std::vector<BlockCopy> copies;
+    for (const int32_t block : sequence.blocks) {
+      const int32_t place = config_.num_blocks - 1 - block;
+      copies.push_back({.kind = BlockCopy::Kind::kSwapOut, .source = block, .destination = place});
+      copies.push_back({.source = never_written, .destination = block});
+    }
+    for (int32_t& block : sequence.blocks) {
+      const int32_t place = config_.num_blocks - 1 - block;
+      block = take_block();
+      copies.push_back({.kind = BlockCopy::Kind::kSwapIn, .source = place, .destination = block});
+    }
+    backend_.copy_blocks(copies);
   }
 
  private:
@@ -349,6 +380,7 @@ class TinyDriver {
   TinyConfig config_;
   std::shared_ptr<const Program> program_;
   HugeBuffer memory_;
+  std::vector<std::byte> swap_;
   std::vector<int32_t> free_;
   std::vector<Sequence> sequences_;
   std::vector<int32_t> tokens_, positions_, slots_, starts_, contexts_, logits_rows_, tables_;

@@ -1,0 +1,70 @@
+// StepPace: how many tokens a step may have while somebody waits for their next one, judged by how
+// long the last steps took.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+namespace quire::engine {
+
+/// A step is taken to cost what the decoding rows cost by themselves (a step without prompts), and
+/// beside it a time for each prompt token. Both are learned from the last few steps of their kind:
+/// the median of the first, and of the second the largest but one, since attention makes tokens
+/// dearer as a prompt goes on. So one slow step changes little. Prompts' share at most doubles from
+/// one step to the next, so that what was learned from little work is not trusted for much.
+///
+/// Has no clock: durations come from outside, and equal ones give equal budgets.
+class StepPace {
+ public:
+  using Duration = std::chrono::nanoseconds;
+
+  struct Options {
+    Duration target{0};             // of a step, while rows decode
+    int32_t max_tokens = 0;         // the budget when none does
+    Duration first_token_guess{0};  // a prompt token's time before any was measured
+  };
+  explicit StepPace(const Options& options) : options_(options) {}
+
+  /// A step took `duration`: one token in each of `decode_rows` rows, and `prompt_tokens` others.
+  void observe(int32_t decode_rows, int32_t prompt_tokens, Duration duration);
+  /// Tokens the next step may have when `decode_rows` rows decode: these, and as many prompt tokens
+  /// as the target leaves time for, but at least kMinPromptTokens.
+  int32_t budget(int32_t decode_rows) const;
+
+  /// Prompts get on by this much in any case.
+  static constexpr int32_t kMinPromptTokens = 32;
+
+ private:
+  /// The share of the target that a step is planned to take; the rest is for noise, and for what
+  /// becomes dearer from step to step.
+  static constexpr double kPlannedShare = 2.0 / 3;
+
+  /// The last few values, and one of them by rank.
+  class Recent {
+   public:
+    void add(double value) {
+      values_[static_cast<size_t>(next_++ % kSize)] = value;
+      if (size_ < kSize) ++size_;
+    }
+    bool empty() const { return size_ == 0; }
+    double median() const { return ranked((size_ - 1) / 2); }
+    double largest() const { return ranked(size_ - 1); }
+    double largest_but_one() const { return ranked(size_ < 2 ? 0 : size_ - 2); }
+
+   private:
+    static constexpr int32_t kSize = 5;
+    double ranked(int32_t rank) const;
+    double at(int32_t place) const { return values_[static_cast<size_t>(place)]; }
+    std::array<double, kSize> values_{};
+    int64_t next_ = 0;
+    int32_t size_ = 0;
+  };
+
+  const Options options_;
+  Recent decode_ns_;  // of steps without prompts
+  Recent prompt_token_ns_;
+  Recent prompt_tokens_;  // of the steps that prompt_token_ns_ is from
+};
+
+}  // namespace quire::engine
