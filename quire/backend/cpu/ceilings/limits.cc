@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "quire/base/error.h"
 #include "quire/base/huge_buffer.h"
 #include "quire/base/thread_pool.h"
+#include "quire/base/turn_counter.h"
 
 namespace quire::backend::cpu {
 namespace {
@@ -104,14 +106,32 @@ double fork_join_us(ThreadPool& pool) {
          1e6 / kRegions;
 }
 
+/// All workers meet again and again, as between the phases of a step: the last to arrive begins the
+/// next turn.
+struct Meetings {
+  static constexpr uint64_t kTurns = 2000;
+
+  int num_workers;
+  std::atomic<int> arrived{0};
+  TurnCounter turn{0};
+
+  void operator()(int) {
+    for (uint64_t now = 0; now < kTurns; ++now) {
+      if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == num_workers) {
+        arrived.store(0, std::memory_order_relaxed);
+        turn.set(now + 1);
+      } else {
+        turn.wait(now, std::chrono::microseconds(1500));
+      }
+    }
+  }
+};
+
 double barrier_us(ThreadPool& pool) {
-  constexpr int kBarriers = 2000;
-  return seconds_of([&] {
-           pool.run([&](int, int) {
-             for (int i = 0; i < kBarriers; ++i) pool.barrier();
-           });
-         }) *
-         1e6 / kBarriers;
+  Meetings meetings{.num_workers = pool.num_workers()};
+  const double seconds = seconds_of([&] { pool.lead(meetings); });
+  pool.settle();
+  return seconds * 1e6 / static_cast<double>(Meetings::kTurns);
 }
 
 /// Builds the table's rows, then measures them.
