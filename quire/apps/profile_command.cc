@@ -14,6 +14,7 @@
 #include "quire/apps/bench_commands.h"
 #include "quire/apps/commands.h"
 #include "quire/apps/model_options.h"
+#include "quire/backend/cpu/ceilings.h"
 #include "quire/base/error.h"
 #include "quire/llm/profile_json.h"
 #include "quire/llm/profile_memory.h"
@@ -71,12 +72,27 @@ void generate(llm::LLM& llm, const std::vector<std::vector<int32_t>>& prompts, i
   }
 }
 
+/// What `quire bench ceilings` kept of this machine; nothing where it has not run.
+llm::RooflineCeilings known_ceilings(int threads) {
+  const auto known = backend::cpu::load_ceilings(threads);
+  if (!known) {
+    fmt::print(stderr,
+               "No ceilings of this machine are known: `quire bench ceilings` measures them, "
+               "and then the tables tell how near each operation comes.\n");
+    return {};
+  }
+  return {.memory_gbs = known->read_gbs,
+          .cache_gbs = known->l2_read_gbs,
+          .fp32_gflops = known->fp32_gflops,
+          .bf16_gflops = known->bf16_gflops,
+          .int8_gops = known->int8_gops};
+}
+
 struct Measured {
   llm::MemoryProfile load;
   llm::MemoryProfile run;
   int64_t prompt_tokens = 0;
   std::string backend;
-  int64_t threads = 0;
 };
 
 json::object result_json(const ProfileCommand& command, const Measured& measured,
@@ -87,6 +103,14 @@ json::object result_json(const ProfileCommand& command, const Measured& measured
                    {"max_tokens", command.max_tokens},
                    {"memory", json::array{llm::memory_profile_json(measured.load),
                                           llm::memory_profile_json(measured.run)}}};
+  const llm::RooflineCeilings& ceilings = profiler.ceilings();
+  if (ceilings.memory_gbs > 0) {
+    out["ceilings"] = json::object{{"memory_gb_s", ceilings.memory_gbs},
+                                   {"cache_gb_s", ceilings.cache_gbs},
+                                   {"fp32_gflop_s", ceilings.fp32_gflops},
+                                   {"bf16_gflop_s", ceilings.bf16_gflops},
+                                   {"int8_gop_s", ceilings.int8_gops}};
+  }
   for (const auto step_class : {llm::StepClass::kPrefill, llm::StepClass::kDecode}) {
     out[llm::step_class_name(step_class)] = llm::step_profile_json(profiler, step_class);
   }
@@ -112,7 +136,7 @@ int profile(ProfileCommand& command) {
   }
   const std::string path = resolve_model(command.model.model, command.model.quiet);
   const auto ledger = std::make_shared<MemoryLedger>();
-  llm::StepProfiler profiler;
+  llm::StepProfiler profiler(known_ceilings(command.model.llm.threads));
   llm::StepTrace trace(command.max_traced_steps);
   std::atomic<bool> recording{false};
   command.model.llm.ledger = ledger;

@@ -66,18 +66,21 @@ void run_peak_batch(LLM& llm) {
   run(llm, random_prompts(random, 2, scored, vocab), params);
 }
 
-std::vector<VerifiedLine> compare(const MemoryReport& plan, const MemorySnapshot& ledger) {
+std::vector<VerifiedLine> compare(const Prediction& prediction, const MemorySnapshot& ledger) {
+  const MemoryReport& plan = prediction.plan;
   const auto line = [&](MemoryTag tag, int64_t predicted) {
     return VerifiedLine{.name = std::string(memory_tag_name(tag)),
                         .predicted = predicted,
                         .measured = ledger[tag].peak};
   };
+  VerifiedLine tokenizer = line(MemoryTag::kTokenizer, plan.tokenizer);
+  if (prediction.tokenizer_is_estimate) tokenizer.tolerance = resident_tolerance(0);
   return {line(MemoryTag::kWeights, plan.weights),
           line(MemoryTag::kPackedCopies, plan.packed_copies),
           line(MemoryTag::kKvCache, plan.kv_cache),
           line(MemoryTag::kArena, plan.arena),
           line(MemoryTag::kWorkerScratch, plan.worker_scratch),
-          line(MemoryTag::kTokenizer, plan.tokenizer),
+          tokenizer,
           line(MemoryTag::kOther, plan.other)};
 }
 
@@ -96,11 +99,18 @@ int64_t resident_tolerance(int64_t predicted) {
   return std::max(32 * kMiB, predicted / 50);
 }
 
-Verification verify_memory(const Options& given) {
+Verification verify_memory(const Options& options) {
+  const int64_t before = read_process_memory().rss;
+  return verify_memory(options, {.plan = count_memory(options), .process_bytes = before});
+}
+
+Verification verify_memory(const Options& given, const Prediction& prediction) {
   Verification result;
   reset_peak_rss();
   result.before = read_process_memory();
-  result.plan = count_memory(given);
+  result.plan = prediction.plan;
+  result.process_bytes =
+      prediction.process_bytes > 0 ? prediction.process_bytes : result.before.rss;
   Options options = given;
   options.num_gpu_blocks_override = result.plan.num_blocks;  // what is available may have changed
   options.poison_kv_cache = true;
@@ -114,8 +124,8 @@ Verification verify_memory(const Options& given) {
   LLM llm(options);
   run_peak_batch(llm);
   result.after = read_process_memory();
-  result.lines = compare(result.plan, options.ledger->snapshot());
-  const int64_t resident = result.before.rss + result.plan.total();
+  result.lines = compare(prediction, options.ledger->snapshot());
+  const int64_t resident = result.process_bytes + result.plan.total();
   const int64_t tolerance = resident_tolerance(resident);
   result.lines.push_back({"resident", resident, result.after.rss, tolerance});
   result.lines.push_back({"resident, peak", resident, result.after.peak_rss, tolerance});
@@ -136,9 +146,9 @@ std::string format_verification(const Verification& verification) {
                    line.predicted, line.measured, line.difference(), verdict);
   }
   fmt::format_to(std::back_inserter(text),
-                 "Resident is predicted as {} of the program without a model and {} of the plan.\n"
+                 "Resident is predicted as {} of the program itself and {} of the plan.\n"
                  "Measured over {} steps, of {} tokens and {} rows at most.\n",
-                 format_bytes(verification.before.rss), format_bytes(verification.plan.total()),
+                 format_bytes(verification.process_bytes), format_bytes(verification.plan.total()),
                  verification.num_steps, verification.most_tokens, verification.most_rows);
   return text;
 }

@@ -24,9 +24,17 @@ struct VerifiedLine {
   bool ok() const;
 };
 
+/// What is to be held against the engine: its parts, and the program around them.
+struct Prediction {
+  MemoryReport plan;                   // num_blocks is what the engine is opened with
+  int64_t process_bytes = 0;           // resident before anything is loaded; 0: as it is
+  bool tokenizer_is_estimate = false;  // then it need not be exact
+};
+
 struct Verification {
   MemoryReport plan;
-  ProcessMemory before;  // the program without a model
+  int64_t process_bytes = 0;  // predicted, or what it was
+  ProcessMemory before;       // the program without a model
   ProcessMemory after;
   std::vector<VerifiedLine> lines;  // by tag, then what is resident in all
   int64_t num_steps = 0;            // of the batch
@@ -44,6 +52,8 @@ int64_t resident_tolerance(int64_t predicted);
 /// max_num_seqs rows, also with every logits row in use. Resident is predicted as what the process
 /// has before, plus the plan: so call it before anything else is loaded. Throws LoadError.
 Verification verify_memory(const Options& options);
+/// The same for what somebody else counted.
+Verification verify_memory(const Options& options, const Prediction& prediction);
 
 /// A table: predicted, measured, difference, and whether it holds.
 std::string format_verification(const Verification& verification);
