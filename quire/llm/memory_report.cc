@@ -23,13 +23,15 @@ std::string format_bytes(int64_t bytes) {
 std::string format_report(const MemoryReport& report) {
   std::string text;
   const auto line = [&text](std::string_view name, int64_t bytes, std::string_view note) {
-    text += fmt::format("{:<14}{:>10}{}{}\n", name, format_bytes(bytes), note.empty() ? "" : "  ",
+    text += fmt::format("{:<15}{:>10}{}{}\n", name, format_bytes(bytes), note.empty() ? "" : "  ",
                         note);
   };
   line("weights", report.weights, "");
   line("packed copies", report.packed_copies, "");
   line("kv cache", report.kv_cache, "reserved; a server commits it while idle");
   line("arena", report.arena, "activations and scratch of one step");
+  line("worker scratch", report.worker_scratch, "each compute thread's own");
+  line("tokenizer", report.tokenizer, "");
   line("other", report.other, "sampling");
   line("total", report.total(),
        report.available > 0 ? fmt::format("of {} available", format_bytes(report.available)) : "");
