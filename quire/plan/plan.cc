@@ -1,6 +1,7 @@
 #include "quire/plan/plan.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -49,12 +50,17 @@ std::string why_weights(const Plan& plan, int64_t scales, int64_t padding) {
   const auto add = [&why](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
   if (scales > 0) add(fmt::format("{} B of scales and minima", scales));
   if (padding > 0) add(fmt::format("{} B of padding to panels of 16 outputs", padding));
+  std::map<int, std::string> wider;  // by the bits they are held with
   for (const LedgerLine& line : plan.ranks.front().lines) {
     if (line.part != LedgerLine::Part::kWeights || line.parameters == 0) continue;
     const double bits = static_cast<double>(line.bytes - line.scale_bytes - line.padding_bytes) *
                         8 / static_cast<double>(line.parameters);
     if (line.format.starts_with("fp32") || bits < textbook_bits(plan) + 0.5) continue;
-    add(fmt::format("{} is held wider than the formula has it, at {:.0f} bits", line.name, bits));
+    std::string& names = wider[static_cast<int>(bits + 0.5)];
+    names += (names.empty() ? "" : ", ") + line.name;
+  }
+  for (const auto& [bits, names] : wider) {
+    add(fmt::format("held wider than the formula has it, with {} bits: {}", bits, names));
   }
   add("norms, biases and rotary frequencies are fp32");
   if (plan.ranks.size() > 1) {

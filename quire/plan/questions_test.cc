@@ -100,7 +100,7 @@ TEST(Alternatives, TheCheapestThatFitsComesFirst) {
   const auto found = find_alternatives(plan, {});
   ASSERT_FALSE(found.empty());
   EXPECT_TRUE(found.front().fits);
-  EXPECT_EQ(found.front().change, "--quantization q6_k") << "8 bits are 8.5 GiB";
+  EXPECT_EQ(found.front().price, Price::kPrecision4) << "6 bits and a sequence take 8.1 GiB";
   bool fits = true;
   Price price = Price::kNothing;
   for (const Alternative& each : found) {
