@@ -75,7 +75,9 @@ class Bars {
     }
   }
 
-  std::string_view fill(const std::string& name) { return svg::color(color_of(names_, name)); }
+  std::string_view fill(const std::string& name) {
+    return name == "KV cache" ? "#44525c" : svg::color(color_of(names_, name));
+  }
 
  private:
   Page& page_;

@@ -94,7 +94,7 @@ class RooflinePicture {
     }
     const double peak = std::max({device_.peak_fp32, device_.peak_bf16, device_.peak_int8});
     const double rows = static_cast<double>(decode.size() + prefill.size());
-    Page page(kWidth, std::max(770.0, 200 + 58 * rows),
+    Page page(kWidth, std::max(770.0, 200 + 50 * rows),
               fmt::format("{}: roofline of {} (batch 1, context {}; prompt of {})", report_.title(),
                           device_.name, report_.forecast->batches.front().context,
                           report_.forecast->prefill.tokens));
