@@ -40,6 +40,7 @@ int64_t code_bits(const WeightSpec& spec) {
   return 0;
 }
 
+/// The packed scales of the outputs there are, without those that fill the last panel.
 int64_t true_scale_bytes(const WeightSpec& spec) {
   const int64_t lanes = spec.num_groups() * backend::group_entry_bytes(spec) +
                         spec.num_super_groups() * backend::super_entry_bytes(spec);

@@ -54,8 +54,7 @@ TEST_F(Pictures, RooflineMarksAreTheClassesOfTheJson) {
   const std::string svg = roofline_svg(report_);
   int checked = 0;
   for (const Attributes& mark : elements_with(svg, "intensity")) {
-    const json::array& classes =
-        json_.at("forecast").at(mark.at("phase")).at("classes").as_array();
+    const json::array& classes = json_.at("forecast").at(mark.at("phase")).at("classes").as_array();
     for (const json::value& each : classes) {
       if (each.at("name").as_string() != mark.at("name")) continue;
       EXPECT_DOUBLE_EQ(each.at("intensity").as_double(), std::stod(mark.at("intensity")));

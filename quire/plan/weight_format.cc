@@ -14,7 +14,7 @@ namespace {
 using backend::Layout;
 using backend::Offset;
 
-constexpr std::array<WeightFormat, 10> kFormats = {{
+constexpr std::array<WeightFormat, 13> kFormats = {{
     {.name = "fp32",
      .aliases = "float32 float",
      .stored = DType::kF32,
@@ -45,6 +45,24 @@ constexpr std::array<WeightFormat, 10> kFormats = {{
      .layout = Layout::kInt8Group,
      .textbook_bits = 8,
      .about = "8 bits and an fp16 scale for every output; embedding and head 16 bits"},
+    {.name = "q6_k",
+     .aliases = "",
+     .stored = DType::kQ6_K,
+     .everywhere = true,
+     .textbook_bits = 6,
+     .about = "6 bits, 8-bit scales for every 16 under an fp16 one for every 256"},
+    {.name = "q5_k",
+     .aliases = "q5_k_m",
+     .stored = DType::kQ5_K,
+     .everywhere = true,
+     .textbook_bits = 5,
+     .about = "5 bits, scales and minima for every 32 under fp16 ones for every 256"},
+    {.name = "q4_k",
+     .aliases = "q4_k_m",
+     .stored = DType::kQ4_K,
+     .everywhere = true,
+     .textbook_bits = 4,
+     .about = "4 bits, scales and minima for every 32 under fp16 ones for every 256"},
     {.name = "q4_1",
      .aliases = "",
      .stored = DType::kQ4_1,
@@ -70,17 +88,17 @@ constexpr std::array<WeightFormat, 10> kFormats = {{
      .recoded = true,
      .layout = Layout::kInt4Group,
      .group = 128,
-     .offset = Offset::kMin,
+     .offset = Offset::kZeros,
      .textbook_bits = 4,
-     .about = "4 bits, an fp16 scale and minimum for every 128; embedding and head 16 bits"},
+     .about = "4 bits, an fp16 scale and a zero for every 128; embedding and head 16 bits"},
     {.name = "awq-4",
      .aliases = "awq",
      .recoded = true,
      .layout = Layout::kInt4Group,
      .group = 128,
-     .offset = Offset::kMin,
+     .offset = Offset::kZeros,
      .textbook_bits = 4,
-     .about = "4 bits, an fp16 scale and minimum for every 128; embedding and head 16 bits"},
+     .about = "4 bits, an fp16 scale and a zero for every 128; embedding and head 16 bits"},
 }};
 
 std::string lower(std::string_view text) {

@@ -95,13 +95,13 @@ def test_the_longest_context_and_the_cheapest_change():
 def test_users_are_played_on_the_scheduler(tmp_path):
     lengths = tmp_path / "lengths.jsonl"
     lengths.write_text("".join(json.dumps({"input_len": 50 * i, "output_len": 20 * i}) + "\n" for i in range(1, 9)))
-    words = ("SmolLM2-135M", "--device", "Ryzen 9 7950X", "--memory", "400MiB", "--users", "64", "--max-model-len", "1024",
+    words = ("SmolLM2-135M", "--device", "Ryzen 9 7950X", "--memory", "700MiB", "--users", "64", "--max-model-len", "1024",
              "--lengths", str(lengths))
     first, second = plan(*words)["traffic"], plan(*words)["traffic"]
     assert first == second
     assert 0 < first["preemption_probability"] <= 1
     assert plan(*words, "--seed", "1")["traffic"] != first
-    ample = plan(*["8GiB" if word == "400MiB" else word for word in words])["traffic"]
+    ample = plan(*["8GiB" if word == "700MiB" else word for word in words])["traffic"]
     assert ample["preemption_probability"] == 0
 
 
