@@ -226,7 +226,8 @@ void write_pictures(const std::string& folder, const plan::Report& report) {
 /// The plan's figures by the tags of the engine's ledger.
 llm::Prediction prediction_of(const plan::Plan& plan) {
   const plan::RankLedger& rank = plan.fullest();
-  llm::Prediction prediction{.tokenizer_is_estimate = true};
+  llm::Prediction prediction;
+  prediction.tokenizer_is_estimate = true;
   llm::MemoryReport& report = prediction.plan;
   report.kv_cache = plan.pool_bytes(rank);
   report.num_blocks = plan.num_blocks;
