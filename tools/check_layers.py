@@ -26,10 +26,11 @@ ALLOWED = {
     "runner": L1 + ["backend", "checkpoint", "kv", "sched", "weights", "nn", "models"],
     "engine": ["base", "kv", "sched", "text", "runner"],
     "hub": ["base"],
+    "plan": L6 + ["backend/cpu", "backend/dryrun"],
     "llm": L7,
     "server": ["base", "tensor", "checkpoint", "text", "sched", "runner", "engine", "llm"],
-    "bench": L6 + ["engine", "llm"],
-    "apps": L7 + ["llm", "server", "bench"],
+    "bench": L7 + ["llm"],
+    "apps": L7 + ["plan", "llm", "server", "bench"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"quire/([^"]+)"')
 

@@ -29,6 +29,9 @@ Action add_bench(CLI::App& command) {
     Action (*add)(CLI::App&);
   };
   constexpr Subcommand kSubcommands[] = {
+      {"ceilings", "what this processor can read and compute at most", add_bench_ceilings},
+      {"kernels", "each kernel's time, beside the ceilings of the same run", add_bench_kernels},
+      {"model", "tokens a second of models: prefill by length, decode by batch", add_bench_model},
       {"serve", "load any OpenAI-compatible server and measure rates and latencies",
        add_bench_serve},
       {"batching", "continuous against static batching on a model, in one run", add_bench_batching},

@@ -9,6 +9,9 @@
 
 namespace quire::apps {
 
+Action add_bench_ceilings(CLI::App& app);
+Action add_bench_kernels(CLI::App& app);
+Action add_bench_model(CLI::App& app);
 Action add_bench_serve(CLI::App& app);
 Action add_bench_batching(CLI::App& app);
 Action add_bench_kv(CLI::App& app);

@@ -10,6 +10,7 @@
 
 #include "quire/apps/argv.h"
 #include "quire/apps/commands.h"
+#include "quire/apps/config_file.h"
 #include "quire/base/error.h"
 
 namespace quire::apps {
@@ -26,7 +27,11 @@ constexpr Command kCommands[] = {
     {"chat", "talk with a model in the terminal", add_chat},
     {"run", "complete prompts from arguments, a file or standard input, all in one batch", add_run},
     {"info", "show a model's shape, what memory it takes and the instruction set in use", add_info},
-    {"bench", "load a server, measure paging and batching, draw a schedule", add_bench},
+    {"plan", "count what a model takes, and how fast it can be, before loading it", add_plan},
+    {"profile", "show where a model's memory and time go while it answers", add_profile},
+    {"bench", "measure machine, kernels, models, servers; paging and batching", add_bench},
+    {"perplexity", "how well a model predicts a text; what rounding activations costs",
+     add_perplexity},
     {"pull", "fetch a model of the catalogue into the cache", add_pull},
     {"tokenize", "text to token ids, JSON lines in and out", add_tokenize},
     {"render", "a chat request to its exact prompt", add_render},
@@ -50,6 +55,7 @@ int run_main(int argc, char** argv) {
     actions.emplace_back(sub, command.add(*sub));
   }
   std::vector<std::string> words = normalise_argv(std::vector<std::string>(argv + 1, argv + argc));
+  words = with_config_file(std::move(words), app);
   std::vector<std::string> reversed(words.rbegin(),
                                     words.rend());  // the parser takes them from the back
   try {

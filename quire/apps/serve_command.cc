@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "quire/apps/commands.h"
+#include "quire/apps/config_file.h"
 #include "quire/apps/model_options.h"
 #include "quire/base/log.h"
 #include "quire/server/error_response.h"
@@ -67,6 +68,8 @@ void add_server_options(CLI::App& command, ServeOptions& options) {
                    "no line of throughput and load every 10 s of activity");
   command.add_flag("--strict-fields", options.service.strict,
                    "refuse request fields that no version of the API has");
+  command.add_flag("--enable-debug-endpoints", options.service.debug_endpoints,
+                   "GET /debug/memory: where the bytes are; asks for the API key like every route");
   command.add_flag("--disable-log-requests,!--enable-log-requests", options.disable_log_requests,
                    "accepted; prompts are never logged");
 }
@@ -123,6 +126,8 @@ void print_ready(const ServeOptions& options, const std::string& name, uint16_t 
 
 int serve(ServeOptions& options) {
   const std::string path = resolve_model(options.model.model, options.model.quiet);
+  options.model.llm.ledger = std::make_shared<MemoryLedger>();
+  options.http.ledger = options.model.llm.ledger.get();
   const sigset_t signals = block_signals();
   std::atomic<server::Service*> service{nullptr};
   // Listens before the model is loaded: a taken port is known at once, and clients that come early
@@ -178,6 +183,7 @@ Action add_serve(CLI::App& command) {
   command.add_option("model_tag", options->model.model, "the model: see --model");
   add_model_options(command, options->model);
   add_server_options(command, *options);
+  add_config_option(command);
   command.footer(
       "Endpoints: /v1/chat/completions /v1/completions /v1/models /health /version /metrics\n"
       "SIGTERM (or Ctrl-C) lets running requests finish; a second one leaves at once.");

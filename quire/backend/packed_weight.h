@@ -13,16 +13,17 @@ namespace quire::backend {
 
 /// The few layouts kernels compute from. File formats are many (weights/), layouts few.
 enum class Layout : uint8_t {
-  kDense,      // `dtype` fp32 or bf16
-  kInt8Group,  // signed 8-bit codes, one scale per `group` inputs
+  kDense,      // `dtype` fp32, bf16 or fp16
+  kInt8Group,  // 8-bit codes, one scale per `group` inputs
   kInt4Group,  // unsigned 4-bit codes, one scale (and offset) per `group` inputs
 };
 
 /// What a group's code 0 stands for: w = scale * (code - zero), or w = scale * code + min.
 enum class Offset : uint8_t {
-  kNone,      // zero = 0 (int8)
+  kNone,      // zero = 0 (int8: codes are signed)
   kConstant,  // the same integer zero everywhere, e.g. 8 for Q4_0
-  kMin,       // an fp16 minimum per group, e.g. Q4_1
+  kMin,       // a minimum per group, e.g. Q4_1, Q4_K
+  kZeros,     // an unsigned integer zero per group, as GPTQ and AWQ have; int8 codes are unsigned
 };
 
 /// How activations are held while they meet a weight.
@@ -32,14 +33,19 @@ enum class ActType : uint8_t { kF32, kBF16, kI8 };
 struct WeightSpec {
   std::string name;
   Layout layout = Layout::kDense;
-  DType dtype = DType::kF32;  // dense element type; ignored by coded layouts, whose scales are fp16
+  DType dtype = DType::kF32;  // dense element type; ignored by coded layouts
   int64_t in = 0;
   int64_t out = 0;
   int64_t group = 0;  // inputs a scale covers; 0 for dense
   Offset offset = Offset::kNone;
   int32_t zero = 0;  // for kConstant
+  /// 0: scales (and mins) are fp16. Else they have two levels: a group's scale is a signed byte
+  /// times the fp16 scale of the `super_group` inputs (whole groups) it lies in, and its min, for
+  /// kMin, likewise; both products are exact in fp32. Not with kZeros.
+  int64_t super_group = 0;
 
   int64_t num_groups() const { return group == 0 ? 0 : in / group; }
+  int64_t num_super_groups() const { return super_group == 0 ? 0 : in / super_group; }
 };
 
 /// Outputs a panel holds: the lanes of one 512-bit register of fp32.
@@ -62,19 +68,27 @@ constexpr int64_t num_slices(const WeightSpec& spec) {
   return 1;
 }
 
-/// Bytes of the packed codes and of the packed scales/mins. The layout of both ("16-panel"), panel
-/// by panel (outputs past `out` are zero), K in order, lanes are the panel's 16 outputs:
-///   dense fp32: [panel][in][16]                      one 64-byte line an input
-///   dense bf16: [panel][ceil(in/2)][16][2]           one line a pair of inputs; an odd last input
-///   is paired with 0 int8-group: [panel][in/4][16][4]                 stored as unsigned code +
-///   128 int4-group: [panel][in/8][16][4 bytes]           one line 8 inputs: byte b of a lane has
-///   input b in its low and
-///                                                    input 4+b in its high nibble
-///   scales:     [panel][in/group][16] fp16           followed, for Offset::kMin, by [16] fp16 mins
-///   of that group
-/// `group` is a multiple of 8, and `in` of `group`.
+/// Bytes of the packed codes. The layout ("16-panel"), panel by panel (outputs past `out` are
+/// zero), K in order, lanes are the panel's 16 outputs, a line is 64 bytes:
+///   dense fp32: [panel][in][16]                 one line an input
+///   dense bf16: [panel][ceil(in/2)][16][2]      one line a pair of inputs
+///   dense fp16: [panel][ceil(in/2)][2][16]      one line a pair of inputs, one after the other
+///   int8-group: [panel][in/4][16][4]            signed codes as code + 128
+///   int4-group: [panel][in/8][16][4 bytes]      one line 8 inputs: byte b of a lane has input b in
+///                                               its low and input 4 + b in its high nibble
+/// An odd last input is paired with 0. `group` is a multiple of 8, and `in` of `group`.
 int64_t packed_data_bytes(const WeightSpec& spec);
+
+/// Bytes of the packed scales: one stream a panel, entries of 16 lanes in K order:
+///   fp16 scales: [panel][in/group] of {fp16 scale[16]; kMin: fp16 min[16]; kZeros: uint8 zero[16]}
+///   two levels:  [panel][in/super_group] of {fp16 scale[16]; kMin: fp16 min[16]; then for each of
+///                its groups {int8 scale[16]; kMin: int8 min[16]}}
 int64_t packed_scale_bytes(const WeightSpec& spec);
+
+/// Bytes of one group's entry in a panel's stream of scales, and of a super-group's own entry (0
+/// without a second level), which lies before those of its groups.
+int64_t group_entry_bytes(const WeightSpec& spec);
+int64_t super_entry_bytes(const WeightSpec& spec);
 
 /// A weight ready to compute with. In a dry run both buffers are empty.
 struct PackedWeight {
@@ -87,10 +101,13 @@ struct PackedWeight {
 
 /// Unpacked rows on their way into a PackedWeight; which vectors are filled follows from the spec.
 struct WeightRows {
-  std::vector<float> values;     // dense: [rows][in]
-  std::vector<uint8_t> codes;    // coded: [rows][in]; int8 as code + 128
-  std::vector<uint16_t> scales;  // coded: [rows][in/group] fp16
-  std::vector<uint16_t> mins;    // Offset::kMin: [rows][in/group] fp16
+  std::vector<float> values;       // dense: [rows][in]
+  std::vector<uint8_t> codes;      // coded: [rows][in]; int8 as code + 128, but for kZeros
+  std::vector<uint8_t> zeros;      // kZeros: [rows][in/group]
+  std::vector<uint16_t> scales;    // coded: [rows][in/group], or [rows][in/super_group]; fp16
+  std::vector<uint16_t> mins;      // kMin: as scales
+  std::vector<int8_t> sub_scales;  // two levels: [rows][in/group]
+  std::vector<int8_t> sub_mins;    // two levels and kMin: [rows][in/group]
 };
 
 /// Where a weight's rows come from: one per file format (weights/). Called from several threads at
@@ -106,7 +123,11 @@ class WeightReader {
 };
 
 /// Writes row `index` of the weight as fp32 to out[in]: exactly what the codes, scales and offsets
-/// stand for. The reference for tests, and the embedding lookup.
+/// stand for, fma(scale, code - zero, min) rounded once. The embedding lookup, and the reference
+/// for tests.
 void unpack_row(const PackedWeight& weight, int64_t index, float* out);
+
+/// The same for row `row` of `rows`, before packing: a definition to test packers and readers by.
+void decode_row(const WeightSpec& spec, const WeightRows& rows, int64_t row, float* out);
 
 }  // namespace quire::backend

@@ -60,6 +60,10 @@ int32_t ProgramBuilder::vector_index(const std::vector<float>& vector) {
   return static_cast<int32_t>(vectors.size()) - 1;
 }
 
+Tensor ProgramBuilder::input(int64_t cols) {
+  return new_tensor(Rows::kTokens, TensorForm::kPlain, cols, 0, "input");
+}
+
 Tensor ProgramBuilder::embed(const std::shared_ptr<const PackedWeight>& table) {
   const Tensor out = new_tensor(Rows::kTokens, TensorForm::kPlain, table->spec.in, 0, "embed");
   Op& op = push(OpKind::kEmbed, "embed");
@@ -177,7 +181,12 @@ Program ProgramBuilder::finish(Tensor logits) {
   QUIRE_CHECK(logits.rows == Rows::kLogits);
   program_.logits = logits.index;
   program_.vocab_size = logits.cols;
-  assign_storage();
+  assign_storage(logits.index);
+  return std::move(program_);
+}
+
+Program ProgramBuilder::finish_stage(Tensor hidden) {
+  assign_storage(hidden.index);
   return std::move(program_);
 }
 
@@ -189,7 +198,7 @@ constexpr int32_t kReuseDelay = 2;
 // First fit by offset: each tensor, in order of its first operation, takes the lowest range that no
 // tensor alive at the same time holds. Sizes count the bound of the row symbol, so that the arena
 // fits every step.
-void ProgramBuilder::assign_storage() {
+void ProgramBuilder::assign_storage(int32_t result) {
   auto& tensors = program_.tensors;
   for (int32_t index = 0; index < static_cast<int32_t>(program_.ops.size()); ++index) {
     const Op& op = program_.ops[static_cast<size_t>(index)];
@@ -200,7 +209,7 @@ void ProgramBuilder::assign_storage() {
       tensor.last_op = index;
     }
   }
-  tensors[static_cast<size_t>(program_.logits)].last_op = static_cast<int32_t>(program_.ops.size());
+  tensors[static_cast<size_t>(result)].last_op = static_cast<int32_t>(program_.ops.size());
 
   std::vector<const TensorDecl*> placed;
   const auto size_of = [&](const TensorDecl& t) { return t.row_bytes * program_.max_rows(t.rows); };

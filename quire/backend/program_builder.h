@@ -45,6 +45,8 @@ class ProgramBuilder {
     size_t length_;
   };
 
+  /// A tensor [T, cols] that is filled before the program runs: a later pipeline stage's input.
+  Tensor input(int64_t cols);
   Tensor embed(const std::shared_ptr<const PackedWeight>& table);
   Tensor rms_norm(Tensor x, const std::vector<float>& weight, float epsilon);
   /// y = W x (+ bias). `act` says how x meets W; preparing x is recorded once per x and form. An
@@ -66,6 +68,9 @@ class ProgramBuilder {
   /// Ends the recording: `logits` [R, vocab] is the result. Assigns arena offsets. The builder is
   /// spent.
   Program finish(Tensor logits);
+  /// Ends the recording of a pipeline stage that is not the last: `hidden` [T, hidden] goes to the
+  /// next one. Such a program has no logits.
+  Program finish_stage(Tensor hidden);
 
  private:
   Tensor new_tensor(Rows rows, TensorForm form, int64_t cols, int64_t group, std::string_view name);
@@ -73,7 +78,7 @@ class ProgramBuilder {
   Op& push(OpKind kind, std::string_view name);
   int32_t weight_index(const std::shared_ptr<const PackedWeight>& weight);
   int32_t vector_index(const std::vector<float>& vector);
-  void assign_storage();
+  void assign_storage(int32_t result);
 
   Program program_;
   std::string prefix_;

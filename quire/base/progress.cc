@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,6 +43,12 @@ ProgressBar::Options ProgressBar::for_stderr() {
   return options;
 }
 
+ProgressBar::Options ProgressBar::counting(std::string unit) {
+  Options options = for_stderr();
+  options.unit = std::move(unit);
+  return options;
+}
+
 ProgressBar::~ProgressBar() {
   finish();
 }
@@ -69,17 +76,26 @@ void ProgressBar::update(std::string_view phase, int64_t done, int64_t total) {
   draw(done, total, now);
 }
 
+std::string ProgressBar::amount(int64_t count) const {
+  return options_.unit.empty() ? format_bytes(count) : std::to_string(count);
+}
+
 void ProgressBar::draw(int64_t done, int64_t total, Clock::time_point now) {
   const double seconds = std::chrono::duration<double>(now - phase_start_).count();
-  std::string numbers = total > 0 ? fmt::format("{} of {}", format_bytes(done), format_bytes(total))
-                                  : format_bytes(done);
+  std::string numbers =
+      total > 0 ? fmt::format("{} of {}", amount(done), amount(total)) : amount(done);
+  if (!options_.unit.empty()) numbers += " " + options_.unit;
   const double share =
       total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0)
                 : 0.0;
   if (total > 0) numbers += fmt::format(", {:3.0f} %", share * 100.0);
   if (seconds >= 0.5 && done > phase_first_) {
     const double rate = static_cast<double>(done - phase_first_) / seconds;
-    numbers += fmt::format(", {}/s", format_bytes(static_cast<int64_t>(rate)));
+    if (options_.unit.empty()) {
+      numbers += fmt::format(", {}/s", format_bytes(static_cast<int64_t>(rate)));
+    } else if (done < total) {
+      numbers += fmt::format(", {:.0f} s left", static_cast<double>(total - done) / rate);
+    }
   }
   if (!options_.redraw) {
     fmt::print(options_.out, "{}: {}\n", phase_, numbers);

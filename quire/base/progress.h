@@ -14,7 +14,7 @@ namespace quire {
 /// "98.4 MB", in powers of 1000, as downloads are counted.
 std::string format_bytes(int64_t bytes);
 
-/// Work counted in bytes, done in named phases. Not thread-safe.
+/// Work counted in bytes (or Options::unit), done in named phases. Not thread-safe.
 class ProgressBar {
  public:
   using Clock = std::chrono::steady_clock;
@@ -23,10 +23,15 @@ class ProgressBar {
     bool redraw = false;  // the output is a terminal
     int columns = 80;
     std::function<Clock::time_point()> now = Clock::now;
+    /// What is counted, in the plural ("windows"); the time left is then shown. Empty: bytes, and
+    /// their rate.
+    std::string unit = {};
   };
 
   /// For stderr as it is: redrawn when it is a terminal.
   static Options for_stderr();
+  /// The same for work counted in `unit`.
+  static Options counting(std::string unit);
 
   ProgressBar() : ProgressBar(for_stderr()) {}
   explicit ProgressBar(Options options) : options_(std::move(options)) {}
@@ -43,6 +48,7 @@ class ProgressBar {
   void finish();
 
  private:
+  std::string amount(int64_t count) const;
   void draw(int64_t done, int64_t total, Clock::time_point now);
 
   Options options_;

@@ -11,9 +11,10 @@ namespace {
 /// A bar that writes into memory and whose clock stands still until it is moved.
 class Screen {
  public:
-  explicit Screen(bool redraw)
+  explicit Screen(bool redraw, std::string unit = {})
       : out_(open_memstream(&text_, &size_)),
-        bar_({out_, redraw, 60, [this] { return ProgressBar::Clock::time_point(time_); }}) {}
+        bar_({out_, redraw, 60, [this] { return ProgressBar::Clock::time_point(time_); },
+              std::move(unit)}) {}
   ~Screen() {
     bar_.finish();
     std::fclose(out_);
@@ -54,6 +55,18 @@ TEST(ProgressBar, LinesAreSparseWithoutATerminal) {
             "downloading: 0 B of 100.0 kB,   0 %\n"
             "downloading: 50.0 kB of 100.0 kB,  50 %, 10.0 kB/s\n"
             "downloading: 100.0 kB of 100.0 kB, 100 %, 10.0 kB/s\n");
+}
+
+TEST(ProgressBar, CountedWorkShowsTheTimeLeft) {
+  Screen screen(false, "windows");
+  screen.bar().update("scoring", 0, 64);
+  screen.wait(std::chrono::seconds(8));
+  screen.bar().update("scoring", 16, 64);
+  screen.bar().update("scoring", 64, 64);
+  EXPECT_EQ(screen.text(),
+            "scoring: 0 of 64 windows,   0 %\n"
+            "scoring: 16 of 64 windows,  25 %, 24 s left\n"
+            "scoring: 64 of 64 windows, 100 %\n");
 }
 
 TEST(ProgressBar, ATerminalLineIsRedrawnAndEndedOnce) {

@@ -16,38 +16,44 @@ namespace {
 
 constexpr uint64_t kSmallestTensor = 8 + 1 + 4 + 8 + 4 + 8;  // a name of one byte, one dimension
 constexpr int64_t kDefaultAlignment = 32;
-constexpr std::string_view kSupported = "one of F32, F16, BF16, Q4_0, Q4_1, Q8_0";
+constexpr std::string_view kSupported =
+    "one of F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K";
 
 struct TypeName {
   uint32_t id;
   std::string_view name;
 };
-constexpr std::array<TypeName, 28> kOtherTypes = {{
-    {6, "Q5_0"},    {7, "Q5_1"},     {9, "Q8_1"},   {10, "Q2_K"},     {11, "Q3_K"},
-    {12, "Q4_K"},   {13, "Q5_K"},    {14, "Q6_K"},  {15, "Q8_K"},     {16, "IQ2_XXS"},
-    {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"},   {21, "IQ3_S"},
-    {22, "IQ2_S"},  {23, "IQ4_XS"},  {24, "I8"},    {25, "I16"},      {26, "I32"},
-    {27, "I64"},    {28, "F64"},     {29, "IQ1_M"}, {31, "Q4_0_4_4"}, {32, "Q4_0_4_8"},
-    {34, "TQ1_0"},  {35, "TQ2_0"},   {39, "MXFP4"},
+constexpr std::array<TypeName, 21> kOtherTypes = {{
+    {9, "Q8_1"},   {15, "Q8_K"},     {16, "IQ2_XXS"},  {17, "IQ2_XS"}, {18, "IQ3_XXS"},
+    {19, "IQ1_S"}, {20, "IQ4_NL"},   {21, "IQ3_S"},    {22, "IQ2_S"},  {23, "IQ4_XS"},
+    {24, "I8"},    {25, "I16"},      {26, "I32"},      {27, "I64"},    {28, "F64"},
+    {29, "IQ1_M"}, {31, "Q4_0_4_4"}, {32, "Q4_0_4_8"}, {34, "TQ1_0"},  {35, "TQ2_0"},
+    {39, "MXFP4"},
+}};
+
+struct TypeId {
+  uint32_t id;
+  DType dtype;
+};
+constexpr std::array<TypeId, 13> kTypes = {{
+    {0, DType::kF32},
+    {1, DType::kF16},
+    {2, DType::kQ4_0},
+    {3, DType::kQ4_1},
+    {6, DType::kQ5_0},
+    {7, DType::kQ5_1},
+    {8, DType::kQ8_0},
+    {10, DType::kQ2_K},
+    {11, DType::kQ3_K},
+    {12, DType::kQ4_K},
+    {13, DType::kQ5_K},
+    {14, DType::kQ6_K},
+    {30, DType::kBF16},
 }};
 
 std::optional<DType> dtype_of(uint32_t id) {
-  switch (id) {
-    case 0:
-      return DType::kF32;
-    case 1:
-      return DType::kF16;
-    case 2:
-      return DType::kQ4_0;
-    case 3:
-      return DType::kQ4_1;
-    case 8:
-      return DType::kQ8_0;
-    case 30:
-      return DType::kBF16;
-    default:
-      return std::nullopt;
-  }
+  const auto known = std::ranges::find(kTypes, id, &TypeId::id);
+  return known != kTypes.end() ? std::optional(known->dtype) : std::nullopt;
 }
 
 std::string type_name(uint32_t id) {

@@ -141,11 +141,36 @@ TEST(GgufMetadata, TypesAndRangesAreNamed) {
 }
 
 TEST(GgufFile, UnsupportedTypesAreNamed) {
-  const auto error = error_of(GgufWriter().add_raw_tensor("blk.0.attn_q.weight", 12, {256}, 0, {}));
+  const auto error = error_of(GgufWriter().add_raw_tensor("blk.0.attn_q.weight", 23, {256}, 0, {}));
   EXPECT_EQ(error,
-            "m.gguf: blk.0.attn_q.weight: expected one of F32, F16, BF16, Q4_0, Q4_1, Q8_0, "
-            "found Q4_K");
+            "m.gguf: blk.0.attn_q.weight: expected one of F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, "
+            "Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, found IQ4_XS");
   EXPECT_THAT(error_of(GgufWriter().add_raw_tensor("t", 77, {256}, 0, {})), HasSubstr("type 77"));
+}
+
+TEST(GgufFile, BlocksHaveTheirTypesSizes) {
+  struct Block {
+    uint32_t id;
+    uint64_t elements;
+    size_t bytes;
+  };
+  for (const Block block : {Block{2, 32, 18}, Block{3, 32, 20}, Block{6, 32, 22}, Block{7, 32, 24},
+                            Block{8, 32, 34}, Block{10, 256, 84}, Block{11, 256, 110},
+                            Block{12, 256, 144}, Block{13, 256, 176}, Block{14, 256, 210}}) {
+    const std::vector<std::byte> data(6 * block.bytes);
+    const std::vector<uint64_t> dims = {2 * block.elements, 3};
+    const auto bytes = GgufWriter().add_raw_tensor("t", block.id, dims, 0, data).bytes();
+    EXPECT_EQ(GgufFile(bytes, "m.gguf").find("t")->bytes.size(), data.size()) << block.id;
+    const std::vector<uint64_t> odd = {2 * block.elements - 1, 3};
+    EXPECT_THAT(error_of(GgufWriter().add_raw_tensor("t", block.id, odd, 0, data)),
+                HasSubstr("rows of a multiple of"))
+        << block.id;
+    // The file's padding may hold up to 31 bytes more.
+    const std::vector<uint64_t> more = {2 * block.elements * 3, 3};
+    EXPECT_THAT(error_of(GgufWriter().add_raw_tensor("t", block.id, more, 0, data)),
+                HasSubstr("is the file complete?"))
+        << block.id;
+  }
 }
 
 TEST(GgufFile, TensorShapesAndPlacesAreChecked) {

@@ -123,6 +123,21 @@ TEST(Mutation, Gguf) {
   });
 }
 
+TEST(Mutation, GgufOfEveryFormat) {
+  const Bytes whole = testing::block_formats_gguf().bytes();
+  run(whole, 1200, [](const Bytes& bytes) {
+    const GgufFile file(bytes, "file");
+    const GgufSource source(file, nullptr);
+    for (const std::string& name : source.names()) {
+      const StoredTensor& tensor = *source.find(name);
+      sum_of(tensor);
+      if (tensor.shape.size() != 2) continue;  // damage to the number of dimensions
+      const int64_t stored = tensor.rows() * row_bytes(tensor.dtype, tensor.cols());
+      EXPECT_EQ(static_cast<int64_t>(tensor.bytes.size()), stored);
+    }
+  });
+}
+
 TEST(Mutation, Safetensors) {
   const Bytes whole = testing::small_llama_safetensors().bytes();
   run(whole, 1200, [](const Bytes& bytes) {

@@ -33,6 +33,12 @@ class TensorSource {
   /// Null when there is no tensor of that name. Names are HF names
   /// ("model.layers.0.self_attn.q_proj.weight"); the GGUF reader maps its own to them.
   virtual const StoredTensor* find(std::string_view name) const = 0;
+  /// The tensor a model of this shape asks for: find(), but for a source that holds shapes alone
+  /// and makes them as they are asked for.
+  virtual const StoredTensor* provide(std::string_view name,
+                                      std::span<const int64_t> /*shape*/) const {
+    return find(name);
+  }
   virtual std::vector<std::string> names() const = 0;
   /// True when q/k rows were reordered for interleaved RoPE (GGUF, architecture "llama") and must
   /// be put back.

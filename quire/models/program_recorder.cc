@@ -11,4 +11,13 @@ backend::Program record_program(const Model& model, backend::ProgramBuilder::Opt
   return p.finish(model.head(p, x));
 }
 
+backend::Program record_stage(const Model& model, const Stage& stage,
+                              backend::ProgramBuilder::Options options) {
+  backend::ProgramBuilder p(std::move(options));
+  backend::Tensor x = stage.first == 0 ? model.embed(p) : p.input(stage.hidden);
+  const int64_t end = stage.first + stage.count;
+  for (int64_t i = stage.first; i < end; ++i) x = model.layer(i).record(p, x);
+  return end == model.num_layers() ? p.finish(model.head(p, x)) : p.finish_stage(x);
+}
+
 }  // namespace quire::models

@@ -22,7 +22,14 @@ enum class DType : uint8_t {
   kBool,
   kQ4_0,
   kQ4_1,
-  kQ8_0
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K
 };
 
 /// Elements a block holds (1 for plain types) and the bytes it takes.
@@ -58,8 +65,22 @@ constexpr DTypeInfo dtype_info(DType type) {
       return {"Q4_0", 32, 18};
     case DType::kQ4_1:
       return {"Q4_1", 32, 20};
+    case DType::kQ5_0:
+      return {"Q5_0", 32, 22};
+    case DType::kQ5_1:
+      return {"Q5_1", 32, 24};
     case DType::kQ8_0:
       return {"Q8_0", 32, 34};
+    case DType::kQ2_K:
+      return {"Q2_K", 256, 84};
+    case DType::kQ3_K:
+      return {"Q3_K", 256, 110};
+    case DType::kQ4_K:
+      return {"Q4_K", 256, 144};
+    case DType::kQ5_K:
+      return {"Q5_K", 256, 176};
+    case DType::kQ6_K:
+      return {"Q6_K", 256, 210};
   }
   return {"?", 1, 0};
 }

@@ -1,7 +1,9 @@
 // Blocks of 32 weights, as GGUF's first-generation formats store them: sizes the readers share.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "quire/backend/packed_weight.h"
 
@@ -22,6 +24,16 @@ inline void split_nibbles(const std::byte* packed, uint8_t* codes) {
     const auto pair = static_cast<uint8_t>(packed[j]);
     codes[j] = pair & 15u;
     codes[j + kBlock / 2] = static_cast<uint8_t>(pair >> 4);
+  }
+}
+
+/// Joins 4 bytes of fifth bits (bit j of code j) and 16 bytes of nibbles to 32 codes of 5 bits.
+inline void join_5bit(const std::byte* packed, uint8_t* codes) {
+  uint32_t fifth;
+  std::memcpy(&fifth, packed, sizeof(fifth));
+  split_nibbles(packed + 4, codes);
+  for (int64_t j = 0; j < kBlock; ++j) {
+    codes[j] = static_cast<uint8_t>(codes[j] | (fifth >> j & 1u) << 4);
   }
 }
 

@@ -5,7 +5,8 @@
 
 namespace quire::weights {
 
-/// Held dense as fp32 or bf16 (ReaderOptions::dense); bf16 rounds to nearest even.
+/// Held dense as fp32, bf16 or fp16 (ReaderOptions::dense); what is narrower than stored rounds to
+/// nearest even.
 class DenseReader final : public StoredReader {
  public:
   DenseReader(const checkpoint::StoredTensor& tensor, const ReaderOptions& options);

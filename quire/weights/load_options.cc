@@ -30,13 +30,13 @@ DType dense_dtype(DType stored, WeightDType wanted) {
     case WeightDType::kFloat16:
       break;
   }
-  return stored == DType::kBF16 ? DType::kBF16 : DType::kF32;
+  return stored;
 }
 
 backend::ActType activation_for(const backend::WeightSpec& spec, ActivationDType wanted,
                                 backend::ActType preferred) {
   const bool dense = spec.layout == backend::Layout::kDense;
-  if (dense && spec.dtype == DType::kF32) return backend::ActType::kF32;
+  if (dense && spec.dtype != DType::kBF16) return backend::ActType::kF32;
   switch (wanted) {
     case ActivationDType::kAuto:
       return preferred;

@@ -10,8 +10,7 @@ namespace quire::weights {
 
 /// --dtype: the element type of weights that the checkpoint stores dense. Quantized weights keep
 /// their codes whatever this says.
-///   kAuto, kFloat16: the narrowest layout that holds the stored numbers exactly (BF16 -> bf16;
-///                    F16, F32 -> fp32)
+///   kAuto, kFloat16: the narrowest layout that holds the stored numbers exactly (each its own)
 ///   kFloat32, kBFloat16: that type
 enum class WeightDType : uint8_t { kAuto, kFloat32, kFloat16, kBFloat16 };
 
@@ -28,12 +27,12 @@ WeightDType parse_weight_dtype(std::string_view text);
 /// "auto", "fp32", "bf16", "int8"; LoadError for others.
 ActivationDType parse_activation_dtype(std::string_view text);
 
-/// fp32 or bf16: the element type of a dense weight stored as `stored` (F32, F16 or BF16).
+/// fp32, bf16 or fp16: the element type of a dense weight stored as `stored` (F32, F16 or BF16).
 DType dense_dtype(DType stored, WeightDType wanted);
 
 /// What `wanted` means for one weight; `preferred` is the backend's choice for it. Dense fp32
-/// weights meet fp32 activations always; int8 activations need int codes in the weight, so that a
-/// dense bf16 weight meets bf16 ones.
+/// and fp16 weights meet fp32 activations always; int8 activations need int codes in the weight, so
+/// that a dense bf16 weight meets bf16 ones.
 backend::ActType activation_for(const backend::WeightSpec& spec, ActivationDType wanted,
                                 backend::ActType preferred);
 

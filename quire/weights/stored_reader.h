@@ -13,7 +13,7 @@ namespace quire::weights {
 
 /// What every reader is made from. `source`, when not null, is told when the rows were read.
 struct ReaderOptions {
-  DType dense = DType::kF32;  // fp32 or bf16: the layout of a dense weight
+  DType dense = DType::kF32;  // fp32, bf16 or fp16: the layout of a dense weight
   RowOrder order;
   const checkpoint::TensorSource* source = nullptr;
 };

@@ -4,8 +4,15 @@
 
 #include "quire/base/error.h"
 #include "quire/weights/dense.h"
+#include "quire/weights/q2_k.h"
+#include "quire/weights/q3_k.h"
 #include "quire/weights/q4_0.h"
 #include "quire/weights/q4_1.h"
+#include "quire/weights/q4_k.h"
+#include "quire/weights/q5_0.h"
+#include "quire/weights/q5_1.h"
+#include "quire/weights/q5_k.h"
+#include "quire/weights/q6_k.h"
 #include "quire/weights/q8_0.h"
 
 namespace quire::weights {
@@ -25,13 +32,20 @@ struct Format {
   Factory factory;
 };
 
-constexpr std::array<Format, 6> kFormats = {{
+constexpr std::array<Format, 13> kFormats = {{
     {DType::kF32, make<DenseReader>},
     {DType::kF16, make<DenseReader>},
     {DType::kBF16, make<DenseReader>},
     {DType::kQ4_0, make<Q40Reader>},
     {DType::kQ4_1, make<Q41Reader>},
+    {DType::kQ5_0, make<Q50Reader>},
+    {DType::kQ5_1, make<Q51Reader>},
     {DType::kQ8_0, make<Q80Reader>},
+    {DType::kQ2_K, make<Q2KReader>},
+    {DType::kQ3_K, make<Q3KReader>},
+    {DType::kQ4_K, make<Q4KReader>},
+    {DType::kQ5_K, make<Q5KReader>},
+    {DType::kQ6_K, make<Q6KReader>},
 }};
 
 std::string known_formats() {

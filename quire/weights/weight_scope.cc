@@ -76,9 +76,10 @@ bool WeightScope::has(std::string_view name) const {
   return load_->tensors->find(full_name(name)) != nullptr;
 }
 
-const checkpoint::StoredTensor& WeightScope::find(std::string_view name) const {
+const checkpoint::StoredTensor& WeightScope::find(std::string_view name,
+                                                  std::span<const int64_t> shape) const {
   const std::string full = full_name(name);
-  const checkpoint::StoredTensor* tensor = load_->tensors->find(full);
+  const checkpoint::StoredTensor* tensor = load_->tensors->provide(full, shape);
   if (tensor == nullptr) {
     throw LoadError(load_->tensors->path(), full, "a tensor of this name", "none");
   }
@@ -87,8 +88,8 @@ const checkpoint::StoredTensor& WeightScope::find(std::string_view name) const {
 
 std::shared_ptr<const backend::PackedWeight> WeightScope::weight(int64_t out, int64_t in,
                                                                  RowOrder order) const {
-  const checkpoint::StoredTensor& tensor = find("weight");
   const std::vector<int64_t> expected = {out, in};
+  const checkpoint::StoredTensor& tensor = find("weight", expected);
   if (tensor.shape != expected) {
     throw LoadError(tensor.file, tensor.name, "shape " + shape_text(expected),
                     shape_text(tensor.shape));
@@ -100,8 +101,9 @@ std::shared_ptr<const backend::PackedWeight> WeightScope::weight(int64_t out, in
 }
 
 std::vector<float> WeightScope::vector(std::string_view name, int64_t size, RowOrder order) const {
-  const checkpoint::StoredTensor& tensor = find(name);
-  if (tensor.shape != std::vector<int64_t>{size}) {
+  const std::vector<int64_t> expected = {size};
+  const checkpoint::StoredTensor& tensor = find(name, expected);
+  if (tensor.shape != expected) {
     throw LoadError(tensor.file, tensor.name, fmt::format("shape [{}]", size),
                     shape_text(tensor.shape));
   }
@@ -124,7 +126,7 @@ std::vector<float> WeightScope::optional_vector(std::string_view name, int64_t s
 }
 
 void WeightScope::skip(std::string_view name) const {
-  load_->count(find(name));
+  load_->count(find(name, {}));
 }
 
 RowOrder WeightScope::rope_rows(int64_t head_dim) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,7 @@ class WeightScope {
 
  private:
   struct Load;
-  const checkpoint::StoredTensor& find(std::string_view name) const;
+  const checkpoint::StoredTensor& find(std::string_view name, std::span<const int64_t> shape) const;
   std::string full_name(std::string_view name) const;
 
   std::shared_ptr<Load> load_;

@@ -30,6 +30,12 @@ const checkpoint::StoredTensor& GoldenFile::find(std::string_view name) const {
   return *tensor;
 }
 
+std::vector<std::byte> GoldenFile::bytes(std::string_view name) const {
+  const checkpoint::StoredTensor& tensor = find(name);
+  if (tensor.dtype != DType::kU8) wrong_type(tensor);
+  return {tensor.bytes.begin(), tensor.bytes.end()};
+}
+
 std::vector<float> GoldenFile::floats(std::string_view name) const {
   const checkpoint::StoredTensor& tensor = find(name);
   const bool half = tensor.dtype == DType::kF16;

@@ -16,18 +16,6 @@ using backend::WeightSpec;
 
 namespace {
 
-float expand(const WeightSpec& spec, const WeightRows& rows, int64_t r, int64_t k) {
-  const auto index = static_cast<size_t>(r * spec.in + k);
-  if (spec.layout == backend::Layout::kDense) {
-    const float value = rows.values[index];
-    return spec.dtype == DType::kBF16 ? bf16_to_f32(f32_to_bf16(value)) : value;
-  }
-  const auto group = static_cast<size_t>(r * spec.num_groups() + k / spec.group);
-  const int32_t code = rows.codes[index] - (spec.layout == backend::Layout::kInt8Group ? 128 : 0);
-  const float min = spec.offset == backend::Offset::kMin ? f16_to_f32(rows.mins[group]) : 0.0f;
-  return std::fma(f16_to_f32(rows.scales[group]), static_cast<float>(code - spec.zero), min);
-}
-
 void round_to_int8(float* values, int64_t count) {
   float largest = 0;
   for (int64_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(values[i]));
@@ -52,11 +40,11 @@ std::shared_ptr<const PackedWeight> ReferenceBackend::pack(const backend::Weight
   weight->spec = reader.spec();
   const WeightSpec& spec = weight->spec;
   std::vector<float>& expanded = weights_[weight.get()];
-  expanded.reserve(static_cast<size_t>(spec.out * spec.in));
+  expanded.resize(static_cast<size_t>(spec.out * spec.in));
   WeightRows rows;
   for (int64_t r = 0; r < spec.out; ++r) {
     reader.read(r, 1, rows);
-    for (int64_t k = 0; k < spec.in; ++k) expanded.push_back(expand(spec, rows, 0, k));
+    backend::decode_row(spec, rows, 0, expanded.data() + r * spec.in);
   }
   reader.done();
   return weight;

@@ -8,10 +8,14 @@ import struct
 
 import numpy as np
 
+import gguf_blocks
+
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
-F32, F16, Q4_0, Q4_1, Q8_0 = 0, 1, 2, 3, 8
-BLOCK_BYTES = {F32: (1, 4), F16: (1, 2), Q4_0: (32, 18), Q4_1: (32, 20), Q8_0: (32, 34)}
+F32, F16 = 0, 1
+BLOCK_NAMES = {number: name for name, (number, _, _, _) in gguf_blocks.FORMATS.items()}
+BLOCK_BYTES = {F32: (1, 4), F16: (1, 2),
+               **{number: (elements, size) for number, elements, size, _ in gguf_blocks.FORMATS.values()}}
 
 LAYER_NAMES = {
     "attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
@@ -75,21 +79,11 @@ def read_file(path: str) -> tuple:
 
 
 def dequantize(kind: int, shape: list, raw: np.ndarray) -> np.ndarray:
-    """fp32 values; a block's scale times its code is exact in fp32, and a minimum is added with one rounding."""
     if kind == F32:
         return raw.view(np.float32).reshape(shape).copy()
     if kind == F16:
         return raw.view(np.float16).astype(np.float32).reshape(shape)
-    blocks = raw.reshape(-1, BLOCK_BYTES[kind][1])
-    scale = blocks[:, 0:2].copy().view(np.float16).astype(np.float32)
-    if kind == Q8_0:
-        return (scale * blocks[:, 2:].view(np.int8).astype(np.float32)).reshape(shape)
-    packed = blocks[:, 4:] if kind == Q4_1 else blocks[:, 2:]
-    codes = np.concatenate([packed & 15, packed >> 4], axis=1).astype(np.float32)
-    if kind == Q4_0:
-        return (scale * (codes - 8)).reshape(shape)
-    minimum = blocks[:, 2:4].copy().view(np.float16).astype(np.float32)
-    return (scale * codes + minimum).reshape(shape)
+    return gguf_blocks.dequantize(BLOCK_NAMES[kind], raw).reshape(shape)
 
 
 def deinterleave(rows: np.ndarray, heads: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Makes the reference outputs under tests/golden/data anew: `make_goldens.py [llama] [default-model]`.
+"""Makes the reference outputs under tests/golden/data anew: `make_goldens.py [llama] [default-model] [blocks]`.
 
 Needs the packages of requirements.txt. The default model is QUIRE_TEST_MODEL, or what `quire pull` left in the cache.
 """
@@ -30,10 +30,13 @@ def save(arrays: dict, name: str, about: str) -> None:
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or ["llama", "default-model"]
+    wanted = sys.argv[1:] or ["llama", "default-model", "blocks"]
     if "llama" in wanted:
         import llama_goldens
         save(llama_goldens.make(), "llama.safetensors", "logits of tests/golden/data/tiny_models.json")
+    if "blocks" in wanted:
+        import gguf_blocks
+        save(gguf_blocks.make(), "gguf_blocks.safetensors", "random blocks of each GGUF format and what they stand for")
     if "default-model" in wanted:
         import default_model_goldens
         save(default_model_goldens.make(default_model()), "default_model.safetensors", "log-probabilities of smollm2:135m")

@@ -11,15 +11,17 @@ namespace quire::backend::cpu {
 /// A packed weight as kernels see it: see PackedWeight for the layouts.
 struct WeightArgs {
   const void* data;        // panels
-  const uint16_t* scales;  // fp16, null for dense
+  const uint16_t* scales;  // streams of scales, null for dense
   int64_t in;
   int64_t out;
-  int64_t group;         // 0 for dense
-  int64_t panel_bytes;   // of data
-  int64_t scale_stride;  // uint16s of scales a panel takes
-  int32_t zero;          // Offset::kConstant: subtracted from codes (int8 codes: 128)
-  bool has_min;          // Offset::kMin: each group's 16 scales are followed by 16 mins
-  int64_t num_slices;    // K slices of the row-split tree
+  int64_t group;             // 0 for dense
+  int64_t panel_bytes;       // of data
+  int64_t scale_stride;      // uint16s of scales a panel takes
+  int32_t zero;              // Offset::kConstant: subtracted from codes (int8 codes: 128)
+  bool has_min;              // Offset::kMin: each entry's 16 scales are followed by 16 mins
+  bool has_zeros;            // Offset::kZeros: they are followed by 16 zeros
+  int64_t groups_per_super;  // 0: scales of one level
+  int64_t num_slices;        // K slices of the row-split tree
 };
 
 /// One matmul call: rows of activations against panels [panel_begin, panel_end). Writes
@@ -202,6 +204,7 @@ using NormalizeFn = void (*)(const NormalizeArgs&);
 /// Indices of `matmul` below: how the weight is laid out x how activations arrive.
 enum MatmulKind : int {
   kDenseF32_F32,
+  kDenseF16_F32,
   kDenseBF16_F32,
   kDenseBF16_BF16,
   kInt8_F32,

@@ -29,9 +29,8 @@ constexpr float random_float(uint64_t seed, uint64_t index) {
          0x1p-23f;
 }
 
-/// A weight of random values: dense in [-1, 1), or random codes with scales around 1/128 and mins
-/// in
-/// [-1/16, 1/16).
+/// A weight of random values: dense in [-1, 1), or random codes with scales around 1/128, mins in
+/// [-1/16, 1/16) and any zeros.
 class RandomWeight : public WeightReader {
  public:
   RandomWeight(WeightSpec spec, uint64_t seed) : spec_(std::move(spec)), seed_(seed) {}
@@ -79,18 +78,34 @@ inline void RandomWeight::read(int64_t begin, int64_t count, WeightRows& rows) c
     return;
   }
   const uint64_t mask = spec_.layout == Layout::kInt4Group ? 15 : 255;
+  const int64_t groups = spec_.num_groups();
+  const int64_t scales = spec_.super_group == 0 ? groups : spec_.num_super_groups();
   resize(rows.codes, spec_.in);
-  resize(rows.scales, spec_.num_groups());
-  resize(rows.mins, spec_.num_groups());
+  resize(rows.scales, scales);
+  resize(rows.mins, scales);
+  resize(rows.zeros, groups);
+  resize(rows.sub_scales, groups);
+  resize(rows.sub_mins, groups);
+  const auto random = [&](uint64_t salt, int64_t r, int64_t i) {
+    return mix((seed_ + salt) ^ mix(index(r, i)));
+  };
   for (int64_t r = 0; r < count; ++r) {
     for (int64_t k = 0; k < spec_.in; ++k) {
       rows.codes[static_cast<size_t>(r * spec_.in + k)] =
-          static_cast<uint8_t>(mix(seed_ ^ mix(index(r, k))) & mask);
+          static_cast<uint8_t>(random(0, r, k) & mask);
     }
-    for (int64_t g = 0; g < spec_.num_groups(); ++g) {
-      const auto at = static_cast<size_t>(r * spec_.num_groups() + g);
-      rows.scales[at] = f32_to_f16((2 + random_float(seed_ + 1, index(r, g))) / 256);
-      rows.mins[at] = f32_to_f16(random_float(seed_ + 2, index(r, g)) / 16);
+    // Scales of two levels are as large as those of one: a byte around 64 times a sixty-fourth.
+    const float unit = spec_.super_group == 0 ? 1.0f : 1.0f / 64;
+    for (int64_t g = 0; g < scales; ++g) {
+      const auto at = static_cast<size_t>(r * scales + g);
+      rows.scales[at] = f32_to_f16((2 + random_float(seed_ + 1, index(r, g))) / 256 * unit);
+      rows.mins[at] = f32_to_f16(random_float(seed_ + 2, index(r, g)) / 16 * unit);
+    }
+    for (int64_t g = 0; g < groups; ++g) {
+      const auto at = static_cast<size_t>(r * groups + g);
+      rows.zeros[at] = static_cast<uint8_t>(random(3, r, g) & mask);
+      rows.sub_scales[at] = static_cast<int8_t>(random(4, r, g) & 255);
+      rows.sub_mins[at] = static_cast<int8_t>(random(5, r, g) & 63);
     }
   }
 }
@@ -126,6 +141,13 @@ inline WeightSpec int4_spec(int64_t in, int64_t out, int64_t group, Offset offse
   spec.name = "int4";
   spec.layout = Layout::kInt4Group;
   spec.zero = zero;
+  return spec;
+}
+
+/// `spec` with scales of two levels.
+inline WeightSpec two_levels(WeightSpec spec, int64_t super_group) {
+  spec.name += " in " + std::to_string(super_group);
+  spec.super_group = super_group;
   return spec;
 }
 

@@ -8,6 +8,7 @@
 #include "quire/backend/cpu/levels.h"
 #include "quire/backend/cpu/matmul_cases.h"
 #include "quire/backend/cpu/packer.h"
+#include "quire/base/thread_pool.h"
 
 namespace quire::backend::cpu {
 namespace {
@@ -41,13 +42,17 @@ void add_kinds(std::vector<KindCase>& cases, const WeightSpec& spec) {
 /// Every kind with one slice to eight, odd sizes, all offsets, several groups.
 std::vector<KindCase> all_cases() {
   std::vector<KindCase> cases;
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const int64_t in : {1, 2, 7, 12, 48, 72, 99}) {
       add_kinds(cases, dense_spec(dtype, in, in % 2 == 0 ? 80 : 37));
     }
   }
   add_kinds(cases, int8_spec(8, 1, 8));
   add_kinds(cases, int8_spec(96, 70, 32));
+  add_kinds(cases, int8_spec(576, 53, 576));  // per channel
+  add_kinds(cases, int8_spec(512, 70, 256));
+  add_kinds(cases, int4_spec(576, 37, 576, Offset::kConstant, 8));
+  add_kinds(cases, int4_spec(576, 21, 64, Offset::kZeros));
   add_kinds(cases, int8_spec(128, 33, 128));
   add_kinds(cases, int8_spec(256, 81, 64, Offset::kMin));
   add_kinds(cases, int8_spec(256, 17, 32));
@@ -58,6 +63,16 @@ std::vector<KindCase> all_cases() {
   add_kinds(cases, int4_spec(256, 20, 64, Offset::kMin));
   add_kinds(cases, int4_spec(576, 40, 32, Offset::kMin));
   add_kinds(cases, int4_spec(72, 130, 24, Offset::kConstant, 8));
+  // Zeros of each group: GPTQ and AWQ.
+  add_kinds(cases, int4_spec(256, 70, 64, Offset::kZeros));
+  add_kinds(cases, int4_spec(128, 33, 128, Offset::kZeros));
+  add_kinds(cases, int8_spec(128, 20, 32, Offset::kZeros));
+  // Two levels of scales; slices begin inside super-groups. As Q4_K, Q2_K, Q3_K, Q5_K and Q6_K.
+  add_kinds(cases, two_levels(int4_spec(768, 70, 32, Offset::kMin), 256));
+  add_kinds(cases, two_levels(int4_spec(256, 20, 16, Offset::kMin), 256));
+  add_kinds(cases, two_levels(int4_spec(512, 17, 16, Offset::kConstant, 4), 256));
+  add_kinds(cases, two_levels(int8_spec(256, 33, 32, Offset::kMin), 256));
+  add_kinds(cases, two_levels(int8_spec(768, 65, 16), 256));
   return cases;
 }
 
@@ -175,22 +190,47 @@ TEST(Matmul, LevelsAgreeToTheBit) {
   }
 }
 
-TEST(Matmul, RowsDoNotDependOnTheirNumber) {
+/// The same with the panels shared by two threads.
+Output run_shared(ThreadPool& pool, const KernelTable& table, const KindCase& c, MatmulArgs args,
+                  const Activations& a, int64_t first_row, int64_t rows) {
+  Output out(rows, c.spec.out);
+  a.bind(args, first_row, rows);
+  args.out = out.data();
+  args.out_stride = out.stride();
+  const int64_t panels = num_panels(c.spec.out);
+  pool.run([&](int worker, int num_workers) {
+    MatmulArgs part = args;
+    part.panel_begin = panels * worker / num_workers;
+    part.panel_end = panels * (worker + 1) / num_workers;
+    table.matmul[c.kind](part);
+  });
+  return out;
+}
+
+TEST(Matmul, RowsDoNotDependOnTheirNumberNorOnThreads) {
+  ThreadPool pool({.num_threads = 2, .cpus = {}});
   for (const Level level : available_levels()) {
     const KernelTable table = kernel_table(level);
+    const bool slow = level == Level::kScalar;
+    std::vector<int64_t> counts;
+    for (int64_t rows = 1; rows <= 70; rows += slow ? 11 : 1) counts.push_back(rows);
+    counts.push_back(128);
+    if (!slow) counts.push_back(512);
     for (const KindCase& c : all_cases()) {
-      if (level == Level::kScalar && c.spec.in * c.spec.out > 8000) continue;
+      if (slow && c.spec.in * c.spec.out > 8000) continue;
       const auto weight = random_weight(c.spec, 5);
-      Activations a(200, c.spec.in, 6);
+      Activations a(counts.back(), c.spec.in, 6);
       a.hold(table, c.act, c.spec.group);
       const MatmulArgs args = whole_matmul(*weight);
       std::vector<Output> alone;
       for (int64_t r = 0; r < a.rows; ++r) alone.push_back(run(table, c, args, a, r, 1));
-      std::vector<int64_t> counts = {2, 3, 4, 5, 6, 7, 8, 13, 64, 97, 200};
-      if (level == Level::kScalar) counts = {2, 3, 97};
       for (const int64_t rows : counts) {
         const int64_t first = std::min<int64_t>(3, a.rows - rows);
         const Output together = run(table, c, args, a, first, rows);
+        if (rows == 1 || rows % 16 == 8 || rows == a.rows) {  // waking a worker takes its time
+          const Output shared = run_shared(pool, table, c, args, a, first, rows);
+          EXPECT_EQ(together.values, shared.values) << describe(c, table.level) << " rows " << rows;
+        }
         for (int64_t r = 0; r < rows; ++r) {
           const auto& single = alone[static_cast<size_t>(first + r)];
           ASSERT_TRUE(same_bits(together.row(r), single.row(0), c.spec.out))

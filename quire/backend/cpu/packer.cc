@@ -1,6 +1,7 @@
 #include "quire/backend/cpu/packer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <string>
 
@@ -26,8 +27,8 @@ void check_spec(const WeightSpec& spec) {
           "1 to " + std::to_string(kMaxMatmulInputs), spec.in);
   require(spec.out >= 1, spec, "outputs", "at least 1", spec.out);
   if (spec.layout == Layout::kDense) {
-    if (spec.dtype != DType::kF32 && spec.dtype != DType::kBF16) {
-      throw LoadError(spec.name, "dtype", "F32 or BF16", dtype_name(spec.dtype));
+    if (spec.dtype != DType::kF32 && spec.dtype != DType::kBF16 && spec.dtype != DType::kF16) {
+      throw LoadError(spec.name, "dtype", "F32, BF16 or F16", dtype_name(spec.dtype));
     }
     return;
   }
@@ -38,6 +39,18 @@ void check_spec(const WeightSpec& spec) {
   const bool int8 = spec.layout == Layout::kInt8Group;
   require(spec.zero >= 0 && spec.zero <= (int8 ? 0 : 15), spec, "zero", int8 ? "0" : "0 to 15",
           spec.zero);
+  require(spec.num_groups() / num_slices(spec) <= kMaxSliceGroups, spec, "groups",
+          "at most " + std::to_string(kMaxSliceGroups) + " a slice",
+          spec.num_groups() / num_slices(spec));
+  if (spec.super_group == 0) return;
+  require(spec.super_group % spec.group == 0 && spec.in % spec.super_group == 0, spec,
+          "super-group",
+          "whole groups of " + std::to_string(spec.group) + " that divide " +
+              std::to_string(spec.in) + " inputs",
+          spec.super_group);
+  if (spec.offset == Offset::kZeros) {
+    throw LoadError(spec.name, "zeros", "scales of one level beside them", "two");
+  }
 }
 
 /// `rows` holds `count` (1 to 16) rows of `in` elements; missing rows become zeros. Lane l of input
@@ -51,12 +64,19 @@ void transpose(const std::vector<T>& rows, int64_t count, int64_t in, T* panel, 
   }
 }
 
-void pack_bf16(const WeightRows& rows, int64_t count, int64_t in, uint16_t* panel) {
-  QUIRE_CHECK(static_cast<int64_t>(rows.values.size()) >= count * in);
+/// bf16: the pair's inputs side by side in a lane; fp16: one input's 16 lanes after the other's.
+void pack_halves(const WeightSpec& spec, const WeightRows& rows, int64_t count, uint16_t* panel) {
+  QUIRE_CHECK(static_cast<int64_t>(rows.values.size()) >= count * spec.in);
+  const bool bf16 = spec.dtype == DType::kBF16;
   for (int64_t lane = 0; lane < count; ++lane) {
-    const float* row = rows.values.data() + lane * in;
-    for (int64_t k = 0; k < in; ++k) {
-      panel[(k / 2 * kPanel + lane) * 2 + k % 2] = f32_to_bf16(row[k]);
+    const float* row = rows.values.data() + lane * spec.in;
+    for (int64_t k = 0; k < spec.in; ++k) {
+      uint16_t* pair = panel + k / 2 * kPanel * 2;
+      if (bf16) {
+        pair[lane * 2 + k % 2] = f32_to_bf16(row[k]);
+      } else {
+        pair[k % 2 * kPanel + lane] = f32_to_f16(row[k]);
+      }
     }
   }
 }
@@ -74,15 +94,63 @@ void pack_int4(const WeightRows& rows, int64_t count, int64_t in, uint8_t* panel
   }
 }
 
-void pack_scales(const WeightSpec& spec, const WeightRows& rows, int64_t count, uint16_t* panel) {
-  const int64_t groups = spec.num_groups();
+/// A panel's stream of scales: entries of 16 lanes, a super-group's before those of its groups.
+class ScaleStream {
+ public:
+  ScaleStream(const WeightSpec& spec, int64_t count, std::byte* stream)
+      : spec_(spec),
+        count_(count),
+        stream_(stream),
+        entry_(group_entry_bytes(spec)),
+        own_(super_entry_bytes(spec)),
+        per_super_(spec.super_group == 0 ? spec.num_groups() : spec.super_group / spec.group) {}
+
+  /// Element [lane][g] of `rows` to lane `lane`, `at` bytes into the entry of group g.
+  template <class T>
+  void put_groups(const std::vector<T>& rows, int64_t at) {
+    put(rows, spec_.num_groups(),
+        [=, this](int64_t g) { return (g / per_super_ + 1) * own_ + g * entry_ + at; });
+  }
+  /// The same into the entries of super-groups.
+  template <class T>
+  void put_supers(const std::vector<T>& rows, int64_t at) {
+    put(rows, spec_.num_super_groups(),
+        [=, this](int64_t s) { return s * (own_ + per_super_ * entry_) + at; });
+  }
+
+ private:
+  template <class T, class Place>
+  void put(const std::vector<T>& rows, int64_t num, Place place) {
+    QUIRE_CHECK(static_cast<int64_t>(rows.size()) >= count_ * num);
+    for (int64_t lane = 0; lane < count_; ++lane) {
+      for (int64_t i = 0; i < num; ++i) {
+        const T value = rows[static_cast<size_t>(lane * num + i)];
+        std::memcpy(stream_ + place(i) + lane * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+      }
+    }
+  }
+
+  const WeightSpec& spec_;
+  int64_t count_;
+  std::byte* stream_;
+  int64_t entry_;
+  int64_t own_;
+  int64_t per_super_;
+};
+
+void pack_scales(const WeightSpec& spec, const WeightRows& rows, int64_t count, std::byte* stream) {
+  ScaleStream to(spec, count, stream);
   const bool has_min = spec.offset == Offset::kMin;
-  const int64_t stride = has_min ? 2 * kPanel : kPanel;
-  transpose(rows.scales, count, groups, panel,
-            [=](int64_t g, int64_t lane) { return g * stride + lane; });
-  if (!has_min) return;
-  transpose(rows.mins, count, groups, panel,
-            [=](int64_t g, int64_t lane) { return g * stride + kPanel + lane; });
+  if (spec.super_group != 0) {
+    to.put_supers(rows.scales, 0);
+    to.put_groups(rows.sub_scales, 0);
+    if (has_min) to.put_supers(rows.mins, 2 * kPanel);
+    if (has_min) to.put_groups(rows.sub_mins, kPanel);
+    return;
+  }
+  to.put_groups(rows.scales, 0);
+  if (has_min) to.put_groups(rows.mins, 2 * kPanel);
+  if (spec.offset == Offset::kZeros) to.put_groups(rows.zeros, 2 * kPanel);
 }
 
 /// Packs the rows of one panel. The buffers are zero where no row comes.
@@ -92,8 +160,8 @@ void pack_panel(PackedWeight& weight, int64_t panel, int64_t count, const Weight
   std::byte* data = weight.data.data() + panel * (packed_data_bytes(spec) / panels);
   switch (spec.layout) {
     case Layout::kDense:
-      if (spec.dtype == DType::kBF16) {
-        pack_bf16(rows, count, spec.in, reinterpret_cast<uint16_t*>(data));
+      if (spec.dtype != DType::kF32) {
+        pack_halves(spec, rows, count, reinterpret_cast<uint16_t*>(data));
       } else {
         transpose(rows.values, count, spec.in, reinterpret_cast<float*>(data),
                   [](int64_t k, int64_t lane) { return k * kPanel + lane; });
@@ -108,8 +176,7 @@ void pack_panel(PackedWeight& weight, int64_t panel, int64_t count, const Weight
       break;
   }
   const int64_t scale_bytes = packed_scale_bytes(spec) / panels;
-  pack_scales(spec, rows, count,
-              reinterpret_cast<uint16_t*>(weight.scales.data() + panel * scale_bytes));
+  pack_scales(spec, rows, count, weight.scales.data() + panel * scale_bytes);
 }
 
 }  // namespace
@@ -149,8 +216,10 @@ WeightArgs weight_args(const PackedWeight& weight) {
   args.group = spec.layout == Layout::kDense ? 0 : spec.group;
   args.panel_bytes = packed_data_bytes(spec) / panels;
   args.scale_stride = packed_scale_bytes(spec) / panels / 2;
-  args.zero = spec.zero + (spec.layout == Layout::kInt8Group ? 128 : 0);
   args.has_min = spec.layout != Layout::kDense && spec.offset == Offset::kMin;
+  args.has_zeros = spec.layout != Layout::kDense && spec.offset == Offset::kZeros;
+  args.zero = spec.zero + (spec.layout == Layout::kInt8Group && !args.has_zeros ? 128 : 0);
+  args.groups_per_super = spec.super_group == 0 ? 0 : spec.super_group / spec.group;
   args.num_slices = num_slices(spec);
   return args;
 }
@@ -159,6 +228,7 @@ std::optional<MatmulKind> matmul_kind(const WeightSpec& spec, ActType activation
   switch (spec.layout) {
     case Layout::kDense:
       if (activations == ActType::kF32) {
+        if (spec.dtype == DType::kF16) return kDenseF16_F32;
         return spec.dtype == DType::kBF16 ? kDenseBF16_F32 : kDenseF32_F32;
       }
       if (activations == ActType::kBF16 && spec.dtype == DType::kBF16) return kDenseBF16_BF16;

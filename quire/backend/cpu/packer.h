@@ -26,7 +26,7 @@ std::shared_ptr<const PackedWeight> pack_weight(const WeightReader& reader, Memo
 WeightArgs weight_args(const PackedWeight& weight);
 
 /// The matmul that meets this weight with such activations; none for dense weights with activations
-/// narrower than theirs.
+/// narrower than theirs (fp16 ones meet fp32 alone, as only these hold them exactly).
 std::optional<MatmulKind> matmul_kind(const WeightSpec& spec, ActType activations);
 
 }  // namespace quire::backend::cpu

@@ -15,21 +15,10 @@ namespace {
 
 /// Row `index` as the reader's own vectors say.
 std::vector<float> expected_row(const WeightReader& reader, int64_t index) {
-  const WeightSpec& spec = reader.spec();
   WeightRows rows;
   reader.read(index, 1, rows);
-  std::vector<float> out(static_cast<size_t>(spec.in));
-  for (size_t k = 0; k < out.size(); ++k) {
-    if (spec.layout == Layout::kDense) {
-      const float value = rows.values[k];
-      out[k] = spec.dtype == DType::kBF16 ? bf16_to_f32(f32_to_bf16(value)) : value;
-      continue;
-    }
-    const size_t g = k / static_cast<size_t>(spec.group);
-    const int32_t base = spec.layout == Layout::kInt8Group ? 128 : spec.zero;
-    const float min = spec.offset == Offset::kMin ? f16_to_f32(rows.mins[g]) : 0.0f;
-    out[k] = std::fma(f16_to_f32(rows.scales[g]), static_cast<float>(rows.codes[k] - base), min);
-  }
+  std::vector<float> out(static_cast<size_t>(reader.spec().in));
+  decode_row(reader.spec(), rows, 0, out.data());
   return out;
 }
 
@@ -37,6 +26,12 @@ std::vector<WeightSpec> specs() {
   return {dense_spec(DType::kF32, 5, 33),
           dense_spec(DType::kBF16, 7, 16),
           dense_spec(DType::kBF16, 8, 1),
+          dense_spec(DType::kF16, 7, 33),
+          int8_spec(64, 20, 32, Offset::kZeros),
+          int4_spec(64, 33, 16, Offset::kZeros),
+          two_levels(int4_spec(128, 33, 16, Offset::kMin), 64),
+          two_levels(int4_spec(128, 16, 32, Offset::kConstant, 4), 64),
+          two_levels(int8_spec(512, 17, 16), 256),
           int8_spec(64, 100, 32),
           int8_spec(16, 17, 8, Offset::kMin),
           int4_spec(64, 100, 32, Offset::kMin),
@@ -100,7 +95,10 @@ TEST(Packer, SaysWhichShapesCannotBe) {
   EXPECT_THROW(random_weight(int4_spec(40, 16, 12, Offset::kMin), 1), LoadError);
   EXPECT_THROW(random_weight(int4_spec(40, 16, 16, Offset::kMin), 1), LoadError);
   EXPECT_THROW(random_weight(int4_spec(32, 16, 32, Offset::kConstant, 16), 1), LoadError);
-  EXPECT_THROW(random_weight(dense_spec(DType::kF16, 32, 16), 1), LoadError);
+  EXPECT_THROW(random_weight(dense_spec(DType::kI8, 32, 16), 1), LoadError);
+  EXPECT_THROW(random_weight(two_levels(int4_spec(128, 16, 32, Offset::kMin), 48), 1), LoadError);
+  EXPECT_THROW(random_weight(two_levels(int4_spec(96, 16, 32, Offset::kMin), 64), 1), LoadError);
+  EXPECT_THROW(random_weight(two_levels(int4_spec(64, 16, 32, Offset::kZeros), 64), 1), LoadError);
   EXPECT_THROW(random_weight(dense_spec(DType::kF32, kMaxMatmulInputs + 1, 1), 1), LoadError);
 }
 

@@ -18,7 +18,7 @@ ActType DryRunBackend::preferred_activation(const WeightSpec& spec) const {
 
 std::shared_ptr<const PackedWeight> DryRunBackend::pack(const WeightReader& reader) {
   auto weight = std::make_shared<PackedWeight>();
-  weight->spec = reader.spec();
+  weight->spec = stand_.held_as ? stand_.held_as(reader.spec()) : reader.spec();
   return weight;
 }
 

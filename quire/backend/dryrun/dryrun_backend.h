@@ -18,8 +18,10 @@ class DryRunBackend final : public Backend {
   /// counted is the one that would run. Unset: bf16 for dense bf16 weights, int8 for codes;
   /// everything is supported.
   struct Stand {
-    std::function<ActType(const WeightSpec&)> preferred_activation;
-    std::function<std::string(const Program&, const Op&)> unsupported;
+    std::function<ActType(const WeightSpec&)> preferred_activation = {};
+    std::function<std::string(const Program&, const Op&)> unsupported = {};
+    /// How a weight would be held, where that is not as its file says: a format to be planned.
+    std::function<WeightSpec(const WeightSpec&)> held_as = {};
   };
   DryRunBackend() = default;
   explicit DryRunBackend(Stand stand) : stand_(std::move(stand)) {}

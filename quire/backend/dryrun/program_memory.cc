@@ -7,9 +7,12 @@
 namespace quire::backend::dryrun {
 
 std::string layout_text(const WeightSpec& spec) {
-  const std::string_view suffix = spec.offset == Offset::kMin ? " with minimum" : "";
+  std::string suffix = spec.super_group == 0 ? "" : fmt::format(" in {}", spec.super_group);
+  if (spec.offset == Offset::kMin) suffix += " with minimum";
+  if (spec.offset == Offset::kZeros) suffix += " with zeros";
   switch (spec.layout) {
     case Layout::kDense:
+      if (spec.dtype == DType::kF16) return "dense fp16";
       return spec.dtype == DType::kBF16 ? "dense bf16" : "dense fp32";
     case Layout::kInt8Group:
       return fmt::format("int8 group {}{}", spec.group, suffix);

@@ -79,6 +79,17 @@ GgufWriter small_llama_gguf() {
   return writer;
 }
 
+GgufWriter block_formats_gguf() {
+  GgufWriter writer = small_llama_gguf_config();
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1,
+                           DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ2_K, DType::kQ3_K,
+                           DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
+    const std::vector<std::byte> zeros(static_cast<size_t>(2 * row_bytes(type, 256)));
+    writer.add_tensor(dtype_name(type), type, {2, 256}, zeros);
+  }
+  return writer;
+}
+
 std::string small_llama_config_json() {
   return R"({
   "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32,

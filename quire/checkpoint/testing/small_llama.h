@@ -15,6 +15,9 @@ namespace quire::checkpoint::testing {
 GgufWriter small_llama_gguf_config();
 /// The whole model: matrices in Q4_0, tokens a to d with <s> and </s>, tied head.
 GgufWriter small_llama_gguf();
+/// The metadata and, instead of the model's, one matrix of two rows of 256 in each weight format,
+/// named as the format.
+GgufWriter block_formats_gguf();
 
 /// The text of config.json: fp32, tied head.
 std::string small_llama_config_json();

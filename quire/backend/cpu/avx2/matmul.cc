@@ -7,6 +7,7 @@ namespace quire::backend::cpu::avx2 {
 
 void fill_matmul(KernelTable& table) {
   table.matmul[kDenseF32_F32] = matmul<DenseF32_F32, Direct, pack_floats<1>>;
+  table.matmul[kDenseF16_F32] = matmul<DenseF16_F32, Direct, pack_floats<2>>;
   table.matmul[kDenseBF16_F32] = matmul<DenseBF16_F32, Direct, pack_floats<2>>;
   table.matmul[kDenseBF16_BF16] = matmul<DenseBF16_BF16, Direct, pack_pairs>;
   table.matmul[kInt8_F32] = matmul<Int8_F32, Direct, pack_floats<4>>;

@@ -2,19 +2,25 @@
 // the packed form of activations it is computed from.
 //
 // One accumulator an output and slice, from zero, K in order. `w` and `a` are exact conversions of
-// what is stored; code = stored code - zero (int8 is stored + 128, its zero is 128); f() is the
-// conversion to fp32, rounding to nearest even; every fma and product is rounded once. Per slice:
+// what is stored; code = stored code - zero (int8 is stored + 128, its zero is 128; where groups
+// have zeros of their own, code = stored code). scale and min are fp32: an fp16 number, or, of two
+// levels, its exact product with a byte. f() is the conversion to fp32, rounding to nearest even;
+// every fma and product is rounded once. Per slice, by activations:
 //
-//   activations | dense weight                | int8 and int4 weight
-//   fp32        | acc = fma(a, w, acc)        | w = fma(scale, code, min or 0), acc = fma(a, w,
-//   acc) bf16        | (fp32 weight: not a kind)   | group dot d from 0: for each pair d =
-//   dot2(pair, d)
-//               | for each pair of inputs     | acc = fma(d, scale, acc)
-//               | (2i, 2i+1):                 | kMin: acc = fma(min, s, acc), s = the group's sum
-//               of a | acc = dot2(pair, acc)       | pairs: (4i, 4i+2), (4i+1, 4i+3)
-//   int8        | (not a kind)                | d = sum of stored * a - zero * sum(a), exact int32
-//               |                             | acc = fma(f(d), scale_w * scale_a, acc)
-//               |                             | kMin: acc = fma(min, scale_a * f(sum(a)), acc)
+// fp32, dense weight:
+//   acc = fma(a, w, acc)
+// fp32, int8 and int4 weight (min = 0 without, -(scale * zero) for zeros):
+//   w = fma(scale, code, min), acc = fma(a, w, acc)
+// bf16, dense bf16 weight (fp32 and fp16 ones meet fp32 alone):
+//   for each pair of inputs (2i, 2i + 1): acc = dot2(pair, acc)
+// bf16, int8 and int4 weight:
+//   a group's dot d from 0: for each pair of (4i, 4i + 2), (4i + 1, 4i + 3): d = dot2(pair, d)
+//   acc = fma(d, scale, acc)
+//   mins and zeros: acc = fma(min, s, acc), s = the group's sum of a
+// int8, int8 and int4 weight:
+//   d = sum of stored code * a - zero * sum(a), exact in int32, the group's own zero or the weight's
+//   acc = fma(f(d), scale * scale_a, acc)
+//   mins: acc = fma(min, scale_a * f(sum(a)), acc)
 //
 //   dot2(pair (x, y), d) = fma(a_x, w_x, fma(a_y, w_y, d)): what vdpbf16ps computes, but for its
 //   treating denormals as 0.
@@ -35,15 +41,19 @@ struct Const {
   static constexpr int value = kValue;
 };
 
-/// Scratch a matmul call uses, one a thread: packed activation rows and the slices' partial sums.
+/// Scratch a matmul call uses, one a thread: packed activation rows, the slices' partial sums and a
+/// slice's scales.
 struct MatmulScratch {
   static constexpr int64_t kBlockRows = 96;    // activation rows packed at a time, at most
   static constexpr int64_t kTileColumns = 64;  // outputs of a tile, at most
   static constexpr int64_t kLevels = 3;        // of the tree of 8 slices, below its root
   static constexpr int64_t kPartialFloats = kLevels * kBlockRows * kTileColumns;
-  static constexpr int64_t kPackedDwords = ((int64_t{2} << 20) - kPartialFloats * 4) / 4;
+  static constexpr int64_t kScaleFloats = int64_t{1} << 17;  // of a slice of a tile's panels
+  static constexpr int64_t kPackedDwords =
+      ((int64_t{2} << 20) - (kPartialFloats + kScaleFloats) * 4) / 4;
 
   float partial[kPartialFloats];
+  float scales[kScaleFloats];
   uint32_t packed[kPackedDwords];
 };
 
@@ -53,5 +63,7 @@ MatmulScratch& matmul_scratch();
 
 /// Inputs a matmul can have: one packed row must fit the scratch.
 inline constexpr int64_t kMaxMatmulInputs = int64_t{1} << 18;
+/// Groups a slice can have: the scales and mins of one panel must fit.
+inline constexpr int64_t kMaxSliceGroups = MatmulScratch::kScaleFloats / 32;
 
 }  // namespace quire::backend::cpu
