@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "quire/backend/cpu/generic/matmul_order.h"
 #include "quire/backend/cpu/walker.h"
 #include "quire/backend/dryrun/program_memory.h"
 #include "quire/runner/kv_store.h"
@@ -30,7 +31,7 @@ std::string kind_of(std::string_view tensor) {
 int64_t code_bits(const WeightSpec& spec) {
   switch (spec.layout) {
     case backend::Layout::kDense:
-      return spec.dtype == DType::kBF16 ? 16 : 32;
+      return spec.dtype == DType::kF32 ? 32 : 16;
     case backend::Layout::kInt8Group:
       return 8;
     case backend::Layout::kInt4Group:
@@ -39,13 +40,15 @@ int64_t code_bits(const WeightSpec& spec) {
   return 0;
 }
 
+/// The packed scales of the outputs there are, without those that fill the last panel.
 int64_t true_scale_bytes(const WeightSpec& spec) {
-  const int64_t each = spec.offset == backend::Offset::kMin ? 4 : 2;
-  return spec.out * spec.num_groups() * each;
+  const int64_t lanes = spec.num_groups() * backend::group_entry_bytes(spec) +
+                        spec.num_super_groups() * backend::super_entry_bytes(spec);
+  return spec.out * (lanes / backend::kPanel);
 }
 
 std::string format_text(const WeightSpec& spec) {
-  if (spec.layout == backend::Layout::kDense && spec.dtype == DType::kBF16) return "dense 16-bit";
+  if (spec.layout == backend::Layout::kDense && spec.dtype != DType::kF32) return "dense 16-bit";
   return backend::dryrun::layout_text(spec);
 }
 
@@ -230,6 +233,15 @@ RankLedger count_ledger(const StageProgram& stage, const RankShare& share,
        .bytes = backend::cpu::Walker::scratch_bytes(program, options.workers),
        .estimate = gpu,
        .note = gpu ? "by the CPU backend's rule, a worker a multiprocessor" : ""});
+  if (!gpu) {
+    ledger.lines.push_back(
+        {.part = Part::kScratch,
+         .name = "matmul scratch",
+         .format = "packed activations, partial sums",
+         .count = options.workers,
+         .bytes = options.workers * static_cast<int64_t>(sizeof(backend::cpu::MatmulScratch)),
+         .note = {}});
+  }
   if (share.has_head && share.tp_rank == 0) {
     ledger.lines.push_back(
         {.part = Part::kOther,
