@@ -129,17 +129,17 @@ void add_cpu_estimates(const LedgerOptions& options, const RankShare& share,
     lines.push_back({.part = Part::kOther,
                      .name = "tokenizer",
                      .format = {},
-                     .bytes = options.vocab_size * 400,
+                     .bytes = options.vocab_size * 200,
                      .estimate = true,
-                     .note = "400 bytes a vocabulary entry: its text, its id and its merges, as "
-                             "measured on vocabularies of 49,152 entries"});
+                     .note = "200 bytes a vocabulary entry: its text, its id and its merges, as "
+                             "measured on a vocabulary of 49,152"});
   }
   lines.push_back({.part = Part::kOther,
                    .name = "process",
                    .format = {},
-                   .bytes = 24 * kMib + options.workers * kMib / 4,
+                   .bytes = 14 * kMib + options.workers * kMib / 4,
                    .estimate = true,
-                   .note = "code, heap and stacks, as measured"});
+                   .note = "code, heap and stacks of an idle server, as measured"});
   const int64_t ranks = int64_t{options.tensor_parallel} * options.pipeline_parallel;
   if (ranks > 1) {
     lines.push_back({.part = Part::kOther,
