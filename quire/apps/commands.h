@@ -16,6 +16,7 @@ Action add_chat(CLI::App& app);
 Action add_run(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_bench(CLI::App& app);
+Action add_profile(CLI::App& app);
 Action add_plan(CLI::App& app);
 Action add_pull(CLI::App& app);
 Action add_perplexity(CLI::App& app);

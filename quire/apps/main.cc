@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
     {"run", "complete prompts from arguments, a file or standard input, all in one batch", add_run},
     {"info", "show a model's shape, what memory it takes and the instruction set in use", add_info},
     {"plan", "count what a model takes, and how fast it can be, before loading it", add_plan},
+    {"profile", "show where a model's memory and time go while it answers", add_profile},
     {"bench", "measure machine, kernels, models, servers; paging and batching", add_bench},
     {"perplexity", "how well a model predicts a text; what rounding activations costs",
      add_perplexity},

@@ -20,6 +20,7 @@
 #include "quire/base/error.h"
 #include "quire/llm/available_memory.h"
 #include "quire/llm/kv_sizing.h"
+#include "quire/llm/profile_verify.h"
 #include "quire/plan/known_models.h"
 #include "quire/plan/model_table.h"
 #include "quire/plan/pictures.h"
@@ -45,6 +46,7 @@ struct PlanCommand {
   bool enforce_eager = false;
   bool json = false;
   bool table = false;
+  bool verify = false;
 };
 
 std::string read_text(const std::string& path) {
@@ -221,6 +223,47 @@ void write_pictures(const std::string& folder, const plan::Report& report) {
   write_file(file("throughput"), plan::throughput_svg(report));
 }
 
+/// The plan's figures by the tags of the engine's ledger.
+llm::Prediction prediction_of(const plan::Plan& plan) {
+  const plan::RankLedger& rank = plan.fullest();
+  llm::Prediction prediction;
+  prediction.tokenizer_is_estimate = true;
+  llm::MemoryReport& report = prediction.plan;
+  report.kv_cache = plan.pool_bytes(rank);
+  report.num_blocks = plan.num_blocks;
+  for (const plan::LedgerLine& line : rank.lines) {
+    if (line.part == plan::LedgerLine::Part::kWeights) {
+      report.weights += line.bytes;
+    } else if (line.name == "matmul scratch") {
+      report.worker_scratch += line.bytes;
+    } else if (line.part != plan::LedgerLine::Part::kOther) {
+      report.arena += line.bytes;
+    } else if (line.name == "tokenizer") {
+      report.tokenizer += line.bytes;
+    } else if (line.name == "process") {
+      prediction.process_bytes += line.bytes;
+    } else {
+      report.other += line.bytes;
+    }
+  }
+  return prediction;
+}
+
+/// Loads what was planned and holds it against the plan.
+int verify(const PlanCommand& command, llm::Options llm, const plan::Plan& plan) {
+  if (plan.ranks.size() != 1 || plan.options.device.kind != plan::Device::Kind::kCpu ||
+      plan.options.record.format != nullptr) {
+    throw LoadError("--verify", "needs a plan for one rank on this machine, in the stored format");
+  }
+  if (!plan.fits)
+    throw LoadError("--verify", fmt::format("the plan does not fit: {}", plan.problem));
+  llm.model = resolve_model(command.model.model, command.model.quiet);
+  llm.max_model_len = plan.max_model_len;
+  const llm::Verification done = llm::verify_memory(llm, prediction_of(plan));
+  fmt::print(command.json ? stderr : stdout, "\n{}", llm::format_verification(done));
+  return done.ok() ? 0 : 4;
+}
+
 int run_plan(PlanCommand& command) {
   if (command.table) {
     fmt::print("{}", plan::model_table());
@@ -248,6 +291,7 @@ int run_plan(PlanCommand& command) {
     if (!report.config) throw LoadError(command.write_config, "not written: the plan does not fit");
     write_file(command.write_config, report.config->yaml());
   }
+  if (command.verify) return verify(command, llm, plan);
   return plan.fits ? 0 : 3;
 }
 
@@ -281,9 +325,13 @@ Action add_plan(CLI::App& command) {
                      "write ledger, memory, roofline and throughput as SVG to this folder");
   command.add_flag("--json", options->json, "everything as JSON on standard output");
   command.add_flag("--table", options->table, "a table of well-known models in four formats");
+  command.add_flag("--verify", options->verify,
+                   "then load the model, fill the KV cache, run the largest batch, and set what is "
+                   "taken against what was counted");
   command.footer(
-      "Nothing is loaded: bytes and operations are counted from the program that would run.\n"
-      "Exit code 3: the model does not fit; what would is listed.\n"
+      "Nothing is loaded (but with --verify): bytes and operations are counted from the program "
+      "that would run.\n"
+      "Exit code 3: the model does not fit; what would is listed. 4: --verify found a difference.\n"
       "Examples:\n"
       "  quire plan smollm2:135m --users 32 --prompt-len 512 --output-len 128\n"
       "  quire plan Llama-3.1-70B --device H100 -tp 4\n"

@@ -68,6 +68,8 @@ void add_server_options(CLI::App& command, ServeOptions& options) {
                    "no line of throughput and load every 10 s of activity");
   command.add_flag("--strict-fields", options.service.strict,
                    "refuse request fields that no version of the API has");
+  command.add_flag("--enable-debug-endpoints", options.service.debug_endpoints,
+                   "GET /debug/memory: where the bytes are; asks for the API key like every route");
   command.add_flag("--disable-log-requests,!--enable-log-requests", options.disable_log_requests,
                    "accepted; prompts are never logged");
 }
@@ -124,6 +126,8 @@ void print_ready(const ServeOptions& options, const std::string& name, uint16_t 
 
 int serve(ServeOptions& options) {
   const std::string path = resolve_model(options.model.model, options.model.quiet);
+  options.model.llm.ledger = std::make_shared<MemoryLedger>();
+  options.http.ledger = options.model.llm.ledger.get();
   const sigset_t signals = block_signals();
   std::atomic<server::Service*> service{nullptr};
   // Listens before the model is loaded: a taken port is known at once, and clients that come early

@@ -26,17 +26,22 @@ HugeBuffer::HugeBuffer(int64_t bytes, MemoryTag tag, MemoryLedger* ledger)
   if (bytes <= 0) return;
   const bool huge = bytes > kHugePage / 2;
   const int64_t unit = huge ? kHugePage : 4096;
-  mapped_ = round_up(bytes, unit) + (huge ? kHugePage : 0);
-  base_ = mmap(nullptr, static_cast<size_t>(mapped_), PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base_ == MAP_FAILED) {
-    base_ = nullptr;
+  mapped_ = round_up(bytes, unit);
+  // The system aligns to small pages only: map more, then give back what lies around.
+  const int64_t wanted = mapped_ + (huge ? kHugePage : 0);
+  void* found = mmap(nullptr, static_cast<size_t>(wanted), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (found == MAP_FAILED) {
     throw LoadError("memory", fmt::format("cannot map {} bytes for {}: {}", bytes,
                                           memory_tag_name(tag), std::strerror(errno)));
   }
-  const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(base_));
-  data_ = static_cast<std::byte*>(base_) + (round_up(address, unit) - address);
-  if (huge) madvise(data_, static_cast<size_t>(round_up(bytes, unit)), MADV_HUGEPAGE);
+  const auto address = static_cast<int64_t>(reinterpret_cast<uintptr_t>(found));
+  const int64_t before = round_up(address, unit) - address;
+  data_ = static_cast<std::byte*>(found) + before;
+  if (before > 0) munmap(found, static_cast<size_t>(before));
+  const int64_t behind = wanted - before - mapped_;
+  if (behind > 0) munmap(data_ + mapped_, static_cast<size_t>(behind));
+  if (huge) madvise(data_, static_cast<size_t>(mapped_), MADV_HUGEPAGE);
   if (ledger_ != nullptr) ledger_->add(tag_, size_);
 }
 
@@ -54,17 +59,15 @@ HugeBuffer& HugeBuffer::operator=(HugeBuffer&& other) noexcept {
   data_ = std::exchange(other.data_, nullptr);
   size_ = std::exchange(other.size_, 0);
   mapped_ = std::exchange(other.mapped_, 0);
-  base_ = std::exchange(other.base_, nullptr);
   tag_ = other.tag_;
   ledger_ = other.ledger_;
   return *this;
 }
 
 void HugeBuffer::release() {
-  if (base_ == nullptr) return;
-  munmap(base_, static_cast<size_t>(mapped_));
+  if (data_ == nullptr) return;
+  munmap(data_, static_cast<size_t>(mapped_));
   if (ledger_ != nullptr) ledger_->remove(tag_, size_);
-  base_ = nullptr;
   data_ = nullptr;
 }
 

@@ -30,7 +30,6 @@ class HugeBuffer {
   std::byte* data_ = nullptr;
   int64_t size_ = 0;
   int64_t mapped_ = 0;
-  void* base_ = nullptr;
   MemoryTag tag_ = MemoryTag::kOther;
   MemoryLedger* ledger_ = nullptr;
 };

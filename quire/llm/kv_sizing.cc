@@ -1,7 +1,9 @@
 #include "quire/llm/kv_sizing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -22,25 +24,68 @@ int64_t wanted_length(const Options& options, int64_t model_max_len) {
   return asked;
 }
 
+/// What a user can do so that less memory is needed beside the KV cache.
+std::string ways_to_shrink(const Options& options) {
+  return fmt::format(
+      "lower --max-num-batched-tokens ({}) or --max-num-seqs ({}), or take a smaller or a "
+      "quantized "
+      "model",
+      options.max_num_batched_tokens, options.max_num_seqs);
+}
+
+[[noreturn]] void refuse_share(const Options& options, const KvDemand& demand, int64_t share) {
+  const double needed = static_cast<double>(demand.fixed_bytes + demand.block_bytes) /
+                        static_cast<double>(demand.available_bytes);
+  // Rounded up, so that what is advised does fit.
+  const double advised = std::ceil(needed * 100) / 100;
+  const std::string raise =
+      advised <= 1 ? fmt::format("raise --gpu-memory-utilization to {:.2f} or more, ", advised)
+                   : std::string("free some memory, ");
+  throw LoadError("memory",
+                  fmt::format("{} are needed for weights and activations, beside the KV cache, but "
+                              "--gpu-memory-utilization {} of the {} available are {}; {}{}",
+                              format_bytes(demand.fixed_bytes), options.gpu_memory_utilization,
+                              format_bytes(demand.available_bytes), format_bytes(share), raise,
+                              ways_to_shrink(options)));
+}
+
+/// A pool of a size that was asked for must lie in memory that is there.
+void check_asked_pool(const Options& options, const KvDemand& demand, int64_t blocks) {
+  const int64_t pool = blocks * demand.block_bytes;
+  if (demand.available_bytes == 0 || demand.fixed_bytes + pool <= demand.available_bytes) return;
+  const int64_t fits =
+      std::max<int64_t>(0, demand.available_bytes - demand.fixed_bytes) / demand.block_bytes;
+  const std::string needs = fmt::format(
+      "{} are needed ({} of KV cache, {} for weights and activations), and {} are available; ",
+      format_bytes(demand.fixed_bytes + pool), format_bytes(pool), format_bytes(demand.fixed_bytes),
+      format_bytes(demand.available_bytes));
+  if (fits == 0) throw LoadError("memory", needs + ways_to_shrink(options));
+  if (options.num_gpu_blocks_override) {
+    throw LoadError("--num-gpu-blocks-override",
+                    needs + fmt::format("at most {} blocks fit", fits));
+  }
+  throw LoadError("--kv-cache-memory-bytes",
+                  needs + fmt::format("at most {} bytes fit", fits * demand.block_bytes));
+}
+
 /// Bytes the default pool may take.
 int64_t default_budget(const Options& options, const KvDemand& demand) {
   if (demand.available_bytes == 0) return kMaxDefaultKvBytes;
   const auto share = static_cast<int64_t>(options.gpu_memory_utilization *
                                           static_cast<double>(demand.available_bytes));
-  if (share < demand.fixed_bytes + demand.block_bytes) {
-    throw LoadError(
-        "memory", "",
-        fmt::format("{} for weights and activations, beside the KV cache",
-                    format_bytes(demand.fixed_bytes)),
-        fmt::format("{} ({} available, --gpu-memory-utilization {})", format_bytes(share),
-                    format_bytes(demand.available_bytes), options.gpu_memory_utilization));
-  }
+  if (share < demand.fixed_bytes + demand.block_bytes) refuse_share(options, demand, share);
   return std::min(kMaxDefaultKvBytes, share - demand.fixed_bytes);
 }
 
 int64_t pool_blocks(const Options& options, const KvDemand& demand, int64_t blocks_per_sequence) {
-  if (options.num_gpu_blocks_override) return *options.num_gpu_blocks_override;
-  if (options.kv_cache_memory_bytes) return *options.kv_cache_memory_bytes / demand.block_bytes;
+  const bool asked = options.num_gpu_blocks_override || options.kv_cache_memory_bytes;
+  if (asked) {
+    const int64_t blocks = options.num_gpu_blocks_override
+                               ? *options.num_gpu_blocks_override
+                               : *options.kv_cache_memory_bytes / demand.block_bytes;
+    check_asked_pool(options, demand, blocks);
+    return blocks;
+  }
   return std::min(int64_t{options.max_num_seqs} * blocks_per_sequence,
                   default_budget(options, demand) / demand.block_bytes);
 }

@@ -25,8 +25,9 @@ inline constexpr int64_t kMaxDefaultKvBytes = int64_t{4} << 30;
 
 /// num_gpu_blocks_override, else kv_cache_memory_bytes, else what max_num_seqs sequences of
 /// max_model_len need, at most gpu_memory_utilization of the available memory less fixed_bytes, and
-/// at most 4 GiB. Throws LoadError when max_model_len exceeds the model's own, and when the pool
-/// does not hold one sequence of it: then with the length that fits.
+/// at most 4 GiB. Throws LoadError when max_model_len exceeds the model's own, when the pool does
+/// not hold one sequence of it: then with the length that fits; and when pool and fixed_bytes do
+/// not fit the available memory: then with what to change.
 KvSize size_kv(const Options& options, const KvDemand& demand);
 
 }  // namespace quire::llm

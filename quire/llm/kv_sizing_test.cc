@@ -86,7 +86,41 @@ TEST(KvSizing, RefusesMoreThanTheModelCan) {
 TEST(KvSizing, RefusesWeightsThatDoNotFit) {
   KvDemand large = demand();
   large.fixed_bytes = 91 * kGiB;
-  EXPECT_NE(error_of({}, large).find("91.0 GiB"), std::string::npos);
+  const std::string error = error_of({}, large);
+  // What is needed, what there is, and what to change.
+  for (const char* part : {"91.0 GiB", "100 GiB", "90.0 GiB", "--gpu-memory-utilization to 0.92",
+                           "--max-num-batched-tokens (2048)", "--max-num-seqs (128)"}) {
+    EXPECT_NE(error.find(part), std::string::npos) << part << " in: " << error;
+  }
+  Options advised;
+  advised.gpu_memory_utilization = 0.92;
+  EXPECT_EQ(error_of(advised, large).find("--gpu-memory-utilization to"), std::string::npos);
+  large.fixed_bytes = 101 * kGiB;
+  EXPECT_EQ(error_of({}, large).find("--gpu-memory-utilization to"), std::string::npos);
+}
+
+TEST(KvSizing, RefusesAPoolThatIsNotThereAndSaysWhatFits) {
+  KvDemand small = demand();
+  small.available_bytes = 3 * kGiB;
+  Options bytes;
+  bytes.kv_cache_memory_bytes = 3 * kGiB;
+  std::string error = error_of(bytes, small);
+  for (const char* part : {"--kv-cache-memory-bytes", "4.00 GiB", "3.00 GiB", "1.00 GiB",
+                           "at most 2147483648 bytes"}) {
+    EXPECT_NE(error.find(part), std::string::npos) << part << " in: " << error;
+  }
+  bytes.kv_cache_memory_bytes = 2147483648;
+  EXPECT_EQ(size_kv(bytes, small).num_blocks, 2048);
+  Options blocks;
+  blocks.num_gpu_blocks_override = 2049;
+  error = error_of(blocks, small);
+  EXPECT_NE(error.find("--num-gpu-blocks-override"), std::string::npos) << error;
+  EXPECT_NE(error.find("at most 2048 blocks"), std::string::npos) << error;
+  blocks.num_gpu_blocks_override = 2048;
+  EXPECT_EQ(size_kv(blocks, small).num_blocks, 2048);
+  small.available_bytes = 0;  // not known: nothing to refuse by
+  blocks.num_gpu_blocks_override = 5000;
+  EXPECT_EQ(size_kv(blocks, small).num_blocks, 5000);
 }
 
 TEST(KvSizing, RefusesAShareThatIsNone) {

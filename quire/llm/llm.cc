@@ -242,6 +242,10 @@ const MemoryReport& LLM::memory() const {
   return impl_->parts.memory;
 }
 
+const MemoryLedger& LLM::ledger() const {
+  return *impl_->parts.ledger;
+}
+
 int64_t LLM::max_model_len() const {
   return impl_->parts.scheduler.max_model_len;
 }

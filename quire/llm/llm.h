@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quire/base/memory_ledger.h"
 #include "quire/base/result.h"
 #include "quire/checkpoint/model_config.h"
 #include "quire/engine/engine.h"
@@ -81,6 +82,8 @@ class LLM {
   const checkpoint::ModelConfig& config() const;
   const checkpoint::GenerationDefaults& generation_defaults() const;
   const MemoryReport& memory() const;
+  /// Every large allocation of the engine, by tag, now. Thread-safe.
+  const MemoryLedger& ledger() const;
   int64_t max_model_len() const;
   std::string_view backend_name() const;  // with its instruction-set level: "cpu/avx512"
   const Options& options() const;

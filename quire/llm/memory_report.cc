@@ -23,21 +23,23 @@ std::string format_bytes(int64_t bytes) {
 std::string format_report(const MemoryReport& report) {
   std::string text;
   const auto line = [&text](std::string_view name, int64_t bytes, std::string_view note) {
-    text += fmt::format("{:<14}{:>10}{}{}\n", name, format_bytes(bytes), note.empty() ? "" : "  ",
+    text += fmt::format("{:<15}{:>10}{}{}\n", name, format_bytes(bytes), note.empty() ? "" : "  ",
                         note);
   };
   line("weights", report.weights, "");
   line("packed copies", report.packed_copies, "");
   line("kv cache", report.kv_cache, "reserved; a server commits it while idle");
   line("arena", report.arena, "activations and scratch of one step");
+  line("worker scratch", report.worker_scratch, "each compute thread's own");
+  line("tokenizer", report.tokenizer, "");
   line("other", report.other, "sampling");
   line("total", report.total(),
        report.available > 0 ? fmt::format("of {} available", format_bytes(report.available)) : "");
   if (report.swap_space > 0) {
     line("swap space", report.swap_space,
          report.swap_folder.empty()
-             ? "more, used when the KV cache is full"
-             : "on disk, used when the KV cache is full: " + report.swap_folder);
+             ? "reserved beside it; used when the KV cache is full"
+             : "on disk; used when the KV cache is full: " + report.swap_folder);
   }
   const int64_t tokens = report.num_blocks * report.block_tokens;
   text += fmt::format(

@@ -20,6 +20,7 @@
 #include "quire/llm/numbers_key.h"
 #include "quire/llm/parts.h"
 #include "quire/llm/plan_model.h"
+#include "quire/llm/profile_steps.h"
 #include "quire/models/program_recorder.h"
 #include "quire/models/registry.h"
 #include "quire/runner/kept_tier.h"
@@ -58,7 +59,14 @@ CpuBackend::Options cpu_options(const Options& options, MemoryLedger* ledger) {
   cpu.cpus = options.cpu_affinity;
   if (cpu.num_threads == 0) cpu.num_threads = static_cast<int>(cpu.cpus.size());
   cpu.ledger = ledger;
+  cpu.profile_steps = static_cast<bool>(options.on_step_record);
   return cpu;
+}
+
+int64_t vector_bytes(const backend::Program& program) {
+  int64_t bytes = 0;
+  for (const auto& vector : program.vectors) bytes += 4 * static_cast<int64_t>(vector.size());
+  return bytes;
 }
 
 /// QUIRE_POISON_KV in the environment, for tests: the KV cache begins as NaN, and a block becomes
@@ -72,16 +80,17 @@ bool poison_wanted() {
 class LoadedRunner final : public runner::Runner {
  public:
   LoadedRunner(const Options& options, const checkpoint::Checkpoint& checkpoint,
-               const ModelPlan& plan, std::unique_ptr<MemoryLedger> ledger,
+               const ModelPlan& plan, std::shared_ptr<MemoryLedger> ledger,
                std::unique_ptr<runner::SwapSpace> swap, std::unique_ptr<CpuBackend> cpu)
       : ledger_(std::move(ledger)),
+        on_step_record_(options.on_step_record),
         swap_(std::move(swap)),
         kv_({.groups = plan.cache_groups,
              .num_blocks = plan.memory.num_blocks,
              .swap = swap_.get(),
              .ledger = ledger_.get()}),
         backend_(std::move(cpu)) {
-    if (poison_wanted()) kv_.poison();
+    if (poison_wanted() || options.poison_kv_cache) kv_.poison();
     load_program(options, checkpoint, plan);
     runner_ = std::make_unique<runner::ModelRunner>(
         runner::ModelRunner::Options{.vocab_size = plan.vocab_size,
@@ -90,13 +99,30 @@ class LoadedRunner final : public runner::Runner {
                                      .poisoned = poison_wanted() ? &kv_ : nullptr,
                                      .block_tokens = plan.scheduler.block_tokens},
         *backend_);
+    sampler_ = LedgerEntry(ledger_.get(), MemoryTag::kOther, plan.memory.other);
     if (options.commit_kv_cache) commit_kv_cache(plan);
   }
 
   runner::KvStore& kv() { return kv_; }
 
-  void launch(const sched::BatchPlan& plan) override { runner_->launch(plan); }
-  runner::StepOutput& finish() override { return runner_->finish(); }
+  void launch(const sched::BatchPlan& plan) override {
+    plan_ = &plan;
+    launch_ns_ = backend::cpu::steady_ns();
+    runner_->launch(plan);
+  }
+  runner::StepOutput& finish() override {
+    const int64_t begin_ns = backend::cpu::steady_ns();
+    runner::StepOutput& output = runner_->finish();
+    if (on_step_record_) {
+      on_step_record_({.plan = *plan_,
+                       .program = *program_,
+                       .phases = backend_->phases(),
+                       .forward = backend_->last_step(),
+                       .launch_ns = launch_ns_,
+                       .sample = {begin_ns, backend::cpu::steady_ns()}});
+    }
+    return output;
+  }
 
  private:
   void load_program(const Options& options, const checkpoint::Checkpoint& checkpoint,
@@ -108,8 +134,10 @@ class LoadedRunner final : public runner::Runner {
         models::record_program(*model, {.max_tokens = options.max_num_batched_tokens,
                                         .max_logits = plan.max_logits,
                                         .cache_groups = plan.cache_groups}));
+    vectors_ = LedgerEntry(ledger_.get(), MemoryTag::kWeights, vector_bytes(*program));
     backend_->load(program, kv_.slabs());
-    check_plan(*program, plan);
+    program_ = std::move(program);
+    check_plan(plan);
   }
 
   /// Layer by layer in step: the first blocks of all layers are used first.
@@ -126,24 +154,30 @@ class LoadedRunner final : public runner::Runner {
   }
 
   /// The plan was counted from the same program: what differs now is a bug.
-  void check_plan(const backend::Program& program, const ModelPlan& plan) const {
-    QUIRE_CHECK(program.weight_bytes() == plan.memory.weights);
-    int64_t vectors = 0;
-    for (const auto& vector : program.vectors) vectors += 4 * static_cast<int64_t>(vector.size());
-    QUIRE_CHECK(ledger_->current(MemoryTag::kWeights) + ledger_->current(MemoryTag::kPackedCopies) +
-                    vectors ==
+  void check_plan(const ModelPlan& plan) const {
+    QUIRE_CHECK(program_->weight_bytes() == plan.memory.weights);
+    QUIRE_CHECK(ledger_->current(MemoryTag::kWeights) +
+                    ledger_->current(MemoryTag::kPackedCopies) ==
                 plan.memory.weights + plan.memory.packed_copies);
     QUIRE_CHECK(ledger_->current(MemoryTag::kKvCache) == plan.memory.kv_cache);
     QUIRE_CHECK(ledger_->current(MemoryTag::kSwapSpace) == plan.memory.swap_space);
     QUIRE_CHECK(ledger_->current(MemoryTag::kArena) == plan.memory.arena);
+    QUIRE_CHECK(ledger_->current(MemoryTag::kWorkerScratch) == plan.memory.worker_scratch);
   }
 
-  std::unique_ptr<MemoryLedger> ledger_;
+  std::shared_ptr<MemoryLedger> ledger_;
+  const std::function<void(const StepRecord&)> on_step_record_;
   std::unique_ptr<runner::SwapSpace> swap_;
   runner::KvStore kv_;
   std::unique_ptr<BackgroundCommit> commit_;
   std::unique_ptr<CpuBackend> backend_;
+  std::shared_ptr<const backend::Program> program_;
   std::unique_ptr<runner::ModelRunner> runner_;
+  LedgerEntry vectors_;  // norms, biases, rotary frequencies
+  LedgerEntry sampler_;
+
+  const sched::BatchPlan* plan_ = nullptr;  // launched
+  int64_t launch_ns_ = 0;
 };
 
 std::string read_template(const checkpoint::Checkpoint& checkpoint, const Options& options) {
@@ -208,13 +242,10 @@ Parts open_parts(const Options& options) {
   checkpoint::Checkpoint checkpoint = checkpoint::open_checkpoint(options.model);
   replace_tokenizer(checkpoint, options);
   Parts parts;
-  auto ledger = std::make_unique<MemoryLedger>();
-  auto cpu = std::make_unique<CpuBackend>(cpu_options(options, ledger.get()));
+  if (options.ledger != nullptr) parts.ledger = options.ledger;
+  auto cpu = std::make_unique<CpuBackend>(cpu_options(options, parts.ledger.get()));
   parts.backend_name =
       fmt::format("cpu/{}", backend::cpu::level_name(backend::cpu::chosen_level()));
-  const ModelPlan plan = plan_model(options, checkpoint, *cpu);
-  for (const std::string& notice : plan.notices) log_warning("{}", notice);
-  auto swap = make_swap(options, plan, ledger.get());
 
   // The cheap parts first: a bad template or tokenizer need not wait for the weights.
   const std::string chat_template = read_template(checkpoint, options);
@@ -224,7 +255,12 @@ Parts open_parts(const Options& options) {
   }
   if (!checkpoint.tokenizer.vocab.empty()) {
     parts.tokenizer = std::make_unique<text::Tokenizer>(std::move(checkpoint.tokenizer));
+    parts.tokenizer_bytes =
+        LedgerEntry(parts.ledger.get(), MemoryTag::kTokenizer, parts.tokenizer->heap_size());
   }
+  const ModelPlan plan = plan_model(options, checkpoint, *cpu, parts.tokenizer_bytes.bytes());
+  for (const std::string& notice : plan.notices) log_warning("{}", notice);
+  auto swap = make_swap(options, plan, parts.ledger.get());
   if (options.generation_config == "auto") parts.generation = checkpoint.generation;
   parts.scheduler = plan.scheduler;
   if (!options.kv_cache_dir.empty()) {
@@ -234,7 +270,7 @@ Parts open_parts(const Options& options) {
   }
   parts.vocab_size = plan.vocab_size;
   parts.memory = plan.memory;
-  auto loaded = std::make_unique<LoadedRunner>(options, checkpoint, plan, std::move(ledger),
+  auto loaded = std::make_unique<LoadedRunner>(options, checkpoint, plan, parts.ledger,
                                                std::move(swap), std::move(cpu));
   if (poison_wanted()) {
     parts.on_block_freed = [&kv = loaded->kv()](int32_t block) {
@@ -247,9 +283,14 @@ Parts open_parts(const Options& options) {
 }
 
 MemoryReport count_memory(const Options& options) {
-  const checkpoint::Checkpoint checkpoint = checkpoint::open_checkpoint(options.model);
+  checkpoint::Checkpoint checkpoint = checkpoint::open_checkpoint(options.model);
+  replace_tokenizer(checkpoint, options);
+  int64_t tokenizer_bytes = 0;
+  if (!checkpoint.tokenizer.vocab.empty()) {
+    tokenizer_bytes = text::Tokenizer(std::move(checkpoint.tokenizer)).heap_size();
+  }
   const CpuBackend cpu(cpu_options(options, nullptr));
-  return plan_model(options, checkpoint, cpu).memory;
+  return plan_model(options, checkpoint, cpu, tokenizer_bytes).memory;
 }
 
 }  // namespace quire::llm

@@ -3,13 +3,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "quire/base/memory_ledger.h"
 #include "quire/engine/engine.h"
 
 namespace quire::llm {
+
+struct StepRecord;
 
 struct Options {
   /// A GGUF file or an HF folder.
@@ -65,6 +69,15 @@ struct Options {
   std::function<void(const engine::StepStats&)> on_step = {};
   /// Called while weights are packed: bytes done of bytes in all. May be empty.
   std::function<void(int64_t done, int64_t total)> on_load_progress = {};
+  /// Called on the engine thread after each step with where its time went (profile_steps.h); the
+  /// backend then reads the clock around every operation. May be empty.
+  std::function<void(const StepRecord&)> on_step_record = {};
+
+  /// Writes NaN to all of the KV cache before the first step, so that every page of it is taken and
+  /// a read of what was never written shows.
+  bool poison_kv_cache = false;
+  /// Where memory is counted; null: a ledger of the engine's own.
+  std::shared_ptr<MemoryLedger> ledger = {};
 };
 
 }  // namespace quire::llm

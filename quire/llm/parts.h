@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "quire/base/memory_ledger.h"
 #include "quire/checkpoint/model_config.h"
 #include "quire/llm/memory_report.h"
 #include "quire/llm/options.h"
@@ -19,6 +20,8 @@
 namespace quire::llm {
 
 struct Parts {
+  std::shared_ptr<MemoryLedger> ledger = std::make_shared<MemoryLedger>();  // outlives the rest
+  LedgerEntry tokenizer_bytes;
   std::unique_ptr<text::Tokenizer> tokenizer;         // null: the model works on ids alone
   std::unique_ptr<text::ChatTemplate> chat_template;  // null when there is none
   checkpoint::ModelConfig config;

@@ -112,7 +112,7 @@ void plan_swap(const Options& options, const backend::Program& program, int num_
 }  // namespace
 
 ModelPlan plan_model(const Options& options, const checkpoint::Checkpoint& checkpoint,
-                     const backend::cpu::CpuBackend& cpu) {
+                     const backend::cpu::CpuBackend& cpu, int64_t tokenizer_bytes) {
   check_counts(options);
   ModelPlan plan;
   plan.load = {.dtype = weights::parse_weight_dtype(options.dtype),
@@ -137,6 +137,8 @@ ModelPlan plan_model(const Options& options, const checkpoint::Checkpoint& check
   MemoryReport& memory = plan.memory;
   memory.weights = program.weight_bytes();
   memory.arena = program.arena_bytes + cpu.scratch_bytes(program);
+  memory.worker_scratch = cpu.worker_scratch_bytes();
+  memory.tokenizer = tokenizer_bytes;
   memory.other = runner::Sampler::scratch_bytes(program.vocab_size, cpu.num_workers());
   memory.available = available_memory();
   const KvSize kv =

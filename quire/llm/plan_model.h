@@ -26,8 +26,9 @@ struct ModelPlan {
 };
 
 /// Records the program against a backend that only counts and answers as `cpu` would, then sizes
-/// the KV pool by what is left. Reads no weights. Throws LoadError.
+/// the KV pool by what is left. `tokenizer_bytes`: what the tokenizer takes, if there is one. Reads
+/// no weights. Throws LoadError.
 ModelPlan plan_model(const Options& options, const checkpoint::Checkpoint& checkpoint,
-                     const backend::cpu::CpuBackend& cpu);
+                     const backend::cpu::CpuBackend& cpu, int64_t tokenizer_bytes = 0);
 
 }  // namespace quire::llm

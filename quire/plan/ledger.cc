@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "quire/backend/cpu/generic/matmul_order.h"
 #include "quire/backend/cpu/walker.h"
 #include "quire/backend/dryrun/program_memory.h"
 #include "quire/runner/kv_store.h"
@@ -231,6 +232,15 @@ RankLedger count_ledger(const StageProgram& stage, const RankShare& share,
        .bytes = backend::cpu::Walker::scratch_bytes(program, options.workers),
        .estimate = gpu,
        .note = gpu ? "by the CPU backend's rule, a worker a multiprocessor" : ""});
+  if (!gpu) {
+    ledger.lines.push_back(
+        {.part = Part::kScratch,
+         .name = "matmul scratch",
+         .format = "packed activations, partial sums",
+         .count = options.workers,
+         .bytes = options.workers * static_cast<int64_t>(sizeof(backend::cpu::MatmulScratch)),
+         .note = {}});
+  }
   if (share.has_head && share.tp_rank == 0) {
     ledger.lines.push_back(
         {.part = Part::kOther,

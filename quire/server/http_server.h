@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "quire/base/memory_ledger.h"
 #include "quire/server/http.h"
 
 namespace quire::server {
@@ -26,6 +27,7 @@ class HttpServer {
     std::chrono::seconds body_timeout{60};
     std::chrono::seconds write_timeout{60};
     std::chrono::seconds keep_alive_timeout{75};
+    MemoryLedger* ledger = nullptr;  // may be null; must outlive the server
   };
 
   /// Binds and listens; throws LoadError naming the address when it cannot.

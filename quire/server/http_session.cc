@@ -100,7 +100,8 @@ HttpSession::HttpSession(asio::ip::tcp::socket socket, std::string address,
     : context_(std::move(context)),
       address_(std::move(address)),
       stream_(std::move(socket)),
-      signal_(stream_.get_executor(), asio::steady_timer::time_point::max()) {}
+      signal_(stream_.get_executor(), asio::steady_timer::time_point::max()),
+      memory_(context_->options.ledger, MemoryTag::kHttp, sizeof(HttpSession)) {}
 
 HttpSession::~HttpSession() {
   context_->leave(address_);
@@ -153,6 +154,8 @@ asio::awaitable<bool> HttpSession::read_request(Parser& parser) {
     if (!co_await send_bytes("HTTP/1.1 100 Continue\r\n\r\n")) co_return false;
   }
   if (!error && !parser.is_done()) {
+    body_bytes_ = static_cast<size_t>(parser.content_length().value_or(0));
+    count_memory();
     stream_.expires_after(options.body_timeout);
     std::tie(error, count) = co_await http::async_read(stream_, buffer_, parser, kAwait);
   }
@@ -202,7 +205,7 @@ asio::awaitable<void> HttpSession::linger() {
 asio::awaitable<void> HttpSession::exchange(Parser::value_type message) {
   using namespace asio::experimental::awaitable_operators;
   queue_.clear();
-  queued_bytes_ = 0;
+  queued_bytes_ = sending_bytes_ = 0;
   idle_bytes_.clear();
   streaming_ = answered_ = complete_ = written_ = false;
   head_only_ = message.method() == http::verb::head;
@@ -210,6 +213,8 @@ asio::awaitable<void> HttpSession::exchange(Parser::value_type message) {
   keep_alive_ = may_chunk_ && message.keep_alive();
   const ExchangeScope scope(*this);
   guarded([&] { context_->handler(to_request(std::move(message)), shared_from_this()); });
+  body_bytes_ = 0;
+  count_memory();
   co_await (write_response() || watch_client());
   if (!written_) client_left();
 }
@@ -236,7 +241,11 @@ asio::awaitable<void> HttpSession::write_response() {
     std::string bytes = std::move(queue_.front());
     queue_.pop_front();
     queued_bytes_ -= bytes.size();
-    if (!co_await send_bytes(std::move(bytes))) {
+    sending_bytes_ = bytes.size();
+    const bool fine = co_await send_bytes(std::move(bytes));
+    sending_bytes_ = 0;
+    count_memory();
+    if (!fine) {
       open_ = false;
       co_return;
     }
@@ -311,9 +320,16 @@ void HttpSession::close_if_idle() {
   if (!busy_) stream_.close();
 }
 
+/// The session itself, what was read ahead, the request's body and what waits to be sent.
+void HttpSession::count_memory() {
+  memory_.resize(static_cast<int64_t>(sizeof(HttpSession) + buffer_.capacity() + body_bytes_ +
+                                      queued_bytes_ + sending_bytes_));
+}
+
 void HttpSession::enqueue(std::string bytes) {
   queued_bytes_ += bytes.size();
   queue_.push_back(std::move(bytes));
+  count_memory();
   wake();
 }
 

@@ -86,6 +86,7 @@ class HttpSession : public ResponseWriter, public std::enable_shared_from_this<H
   void client_left();
   void drop();
   void enqueue(std::string bytes);
+  void count_memory();
   void wake();
 
   std::shared_ptr<SessionContext> context_;
@@ -93,8 +94,11 @@ class HttpSession : public ResponseWriter, public std::enable_shared_from_this<H
   boost::beast::tcp_stream stream_;
   boost::asio::steady_timer signal_;  // never expires; cancelled to wake the writer
   boost::beast::flat_buffer buffer_;
+  LedgerEntry memory_;
+  size_t body_bytes_ = 0;          // of the request being read or handled
   std::deque<std::string> queue_;  // bytes ready for the wire
   size_t queued_bytes_ = 0;
+  size_t sending_bytes_ = 0;
   std::function<void()> disconnected_;
   std::string idle_bytes_;
   bool open_ = true;

@@ -154,13 +154,16 @@ class ServerKit {
   ServerKit() : ServerKit(Options{}) {}
   explicit ServerKit(Options options) {
     if (options.service.served_names.empty()) options.service.served_names = {"letters", "abc"};
-    llm = std::make_unique<llm::LLM>(options.llm, make_parts(options));
+    llm::Parts parts = make_parts(options);
+    ledger = parts.ledger;
+    llm = std::make_unique<llm::LLM>(options.llm, std::move(parts));
     metrics = std::make_unique<Metrics>(Metrics::Options{
         .model_name = "letters", .max_model_len = 64, .block_tokens = 16, .num_blocks = 64});
     service = std::make_unique<Service>(options.service, *llm, *metrics);
     HttpServer::Options http_options;
     http_options.host = "127.0.0.1";
     http_options.port = 0;
+    http_options.ledger = ledger.get();
     http = std::make_unique<HttpServer>(
         http_options,
         [this](const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer) {
@@ -187,6 +190,7 @@ class ServerKit {
     });
   }
 
+  std::shared_ptr<MemoryLedger> ledger;
   std::unique_ptr<llm::LLM> llm;
   std::unique_ptr<Metrics> metrics;
   std::unique_ptr<Service> service;

@@ -47,13 +47,14 @@ bool same_key(std::string_view a, std::string_view b) {
 
 const std::vector<Service::Route>& Service::routes() {
   static const std::vector<Route> table = {
-      {"GET", "/health", true, &Service::health},
-      {"GET", "/ping", true, &Service::health},
-      {"GET", "/version", true, &Service::version},
-      {"GET", "/metrics", true, &Service::metrics},
-      {"GET", "/v1/models", false, &Service::models},
-      {"POST", "/v1/completions", false, &Service::completions},
-      {"POST", "/v1/chat/completions", false, &Service::chat_completions},
+      {"GET", "/health", true, false, &Service::health},
+      {"GET", "/ping", true, false, &Service::health},
+      {"GET", "/version", true, false, &Service::version},
+      {"GET", "/metrics", true, false, &Service::metrics},
+      {"GET", "/v1/models", false, false, &Service::models},
+      {"GET", "/debug/memory", false, true, &Service::debug_memory},
+      {"POST", "/v1/completions", false, false, &Service::completions},
+      {"POST", "/v1/chat/completions", false, false, &Service::chat_completions},
   };
   return table;
 }
@@ -72,7 +73,7 @@ void Service::handle(const HttpRequest& request, const Writer& writer) {
   const Route* found = nullptr;
   std::string allowed;
   for (const Route& route : routes()) {
-    if (route.path != request.path) continue;
+    if (route.path != request.path || (route.debug && !options_.debug_endpoints)) continue;
     allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", route.method);
     if (route.method == "GET") allowed += ", HEAD";
     if (route.method == method) found = &route;

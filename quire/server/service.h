@@ -21,14 +21,16 @@ class Service {
     std::vector<std::string> served_names = {};  // the first is the one shown; at least one
     std::vector<std::string> api_keys = {};      // empty: no key is asked for
     std::vector<std::string> allowed_origins = {"*"};
-    bool strict = false;  // refuse unknown fields
+    bool strict = false;           // refuse unknown fields
+    bool debug_endpoints = false;  // without it the debug routes are not there
   };
 
   /// One row of the route table.
   struct Route {
     std::string_view method;
     std::string_view path;
-    bool open;  // needs no key
+    bool open;   // needs no key
+    bool debug;  // there only with Options::debug_endpoints
     void (Service::*handler)(const HttpRequest&, const std::shared_ptr<ResponseWriter>&);
   };
   static const std::vector<Route>& routes();
@@ -48,6 +50,8 @@ class Service {
   void version(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
   void models(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
   void metrics(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
+  /// The memory ledger and what the system says of the process, as JSON (debug_memory.cc).
+  void debug_memory(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
   void completions(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
   void chat_completions(const HttpRequest& request, const std::shared_ptr<ResponseWriter>& writer);
 

@@ -19,7 +19,7 @@ std::string error_type(const Reply& reply) {
 }
 
 TEST(Service, EveryRouteThatIsNotOpenNeedsTheKey) {
-  ServerKit kit({.service = {.api_keys = {"first", "secret"}}});
+  ServerKit kit({.service = {.api_keys = {"first", "secret"}, .debug_endpoints = true}});
   ASSERT_GE(Service::routes().size(), 7U);
   int guarded = 0;
   for (const Service::Route& route : Service::routes()) {
@@ -41,7 +41,54 @@ TEST(Service, EveryRouteThatIsNotOpenNeedsTheKey) {
     EXPECT_NE(status("Authorization: bearer first\r\n"), 401) << path;
     guarded += route.open ? 0 : 1;
   }
-  EXPECT_EQ(guarded, 3);  // models, completions, chat: a new route is guarded or counted here
+  EXPECT_EQ(guarded,
+            4);  // models, completions, chat, debug: a new route is guarded or counted here
+}
+
+TEST(Service, DebugRoutesAreThereOnlyWhenAskedFor) {
+  ServerKit closed({.service = {.api_keys = {"secret"}}});
+  int num_debug = 0;
+  for (const Service::Route& route : Service::routes()) {
+    if (!route.debug) continue;
+    ++num_debug;
+    EXPECT_FALSE(route.open) << route.path;
+    for (const char* headers : {"", "Authorization: Bearer secret\r\n"}) {
+      const Reply reply =
+          HttpClient(closed.http->port())
+              .request(std::string(route.method), std::string(route.path), "", headers);
+      EXPECT_EQ(reply.status, 404) << route.path;
+    }
+  }
+  EXPECT_EQ(num_debug, 1);
+}
+
+TEST(Service, DebugMemoryShowsLedgerAndProcess) {
+  ServerKit kit({.service = {.debug_endpoints = true}});
+  const Reply reply = kit.get("/debug/memory");
+  ASSERT_EQ(reply.status, 200);
+  const boost::json::object ledger = reply.json().at("ledger").as_object();
+  EXPECT_EQ(ledger.at("tags").as_object().size(), static_cast<size_t>(kNumMemoryTags));
+  // The kit's server counts its connections in the same ledger: this one is open.
+  const boost::json::value& http = ledger.at("tags").at("http");
+  EXPECT_GT(http.at("current").as_int64(), 0);
+  EXPECT_GE(http.at("peak").as_int64(), http.at("current").as_int64());
+  EXPECT_EQ(http.at("allocated").as_int64() - http.at("freed").as_int64(),
+            http.at("current").as_int64());
+  EXPECT_EQ(ledger.at("total").at("current").as_int64(), http.at("current").as_int64());
+  EXPECT_GT(reply.json().at("process").at("rss").as_int64(), 1 << 20);
+}
+
+TEST(Service, RequestBodiesAreCountedWhileTheyAreThere) {
+  ServerKit kit;
+  const auto current = [&kit] { return kit.llm->ledger().current(MemoryTag::kHttp); };
+  HttpClient client(kit.http->port());
+  constexpr size_t kBytes = 3 << 20;
+  client.send_text("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                   std::to_string(kBytes) + "\r\n\r\n{");
+  EXPECT_TRUE(eventually([&] { return current() >= static_cast<int64_t>(kBytes); }));
+  client.send_text(std::string(kBytes - 1, ' '));
+  EXPECT_EQ(client.read_reply().status, 400);
+  EXPECT_TRUE(eventually([&] { return current() < 1 << 20; })) << current();
 }
 
 TEST(Service, ErrorsHaveTheirStatusAndShape) {

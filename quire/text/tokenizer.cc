@@ -5,6 +5,7 @@
 
 #include "quire/text/tokenizer/added_token_matcher.h"
 #include "quire/text/tokenizer/bpe_model.h"
+#include "quire/text/tokenizer/heap_bytes.h"
 #include "quire/text/tokenizer/normalize.h"
 #include "quire/text/tokenizer/pre_tokenizer_chain.h"
 #include "quire/text/tokenizer/vocabulary.h"
@@ -34,6 +35,14 @@ std::vector<AddedToken> special_tokens(const TokenizerSpec& spec) {
   for (AddedToken& token : matched_tokens(spec, true)) tokens.push_back(std::move(token));
   std::erase_if(tokens, [](const AddedToken& token) { return !token.special; });
   return tokens;
+}
+
+int64_t spec_bytes(const TokenizerSpec& spec) {
+  int64_t bytes = heap_bytes(spec.vocab) + heap_bytes(spec.merges) + heap_bytes(spec.added_tokens);
+  for (const std::string& token : spec.vocab) bytes += heap_bytes(token);
+  for (const auto& [left, right] : spec.merges) bytes += heap_bytes(left) + heap_bytes(right);
+  for (const AddedToken& token : spec.added_tokens) bytes += heap_bytes(token.content);
+  return bytes;
 }
 
 /// The `plain` ranges that touch [begin, end), as seen from there. Parts come in order: ranges that
@@ -199,6 +208,12 @@ int32_t Tokenizer::token_id(std::string_view content) const {
 
 int64_t Tokenizer::vocab_size() const {
   return impl_->vocabulary.size();
+}
+
+int64_t Tokenizer::heap_size() const {
+  return spec_bytes(impl_->spec) + impl_->vocabulary.heap_size() + impl_->model.heap_size() +
+         impl_->raw_matcher.heap_size() + impl_->normalized_matcher.heap_size() +
+         impl_->special_matcher.heap_size();
 }
 
 const TokenizerSpec& Tokenizer::spec() const {

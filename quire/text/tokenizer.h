@@ -50,6 +50,8 @@ class Tokenizer {
   /// -1 when no token has exactly this content.
   int32_t token_id(std::string_view content) const;
   int64_t vocab_size() const;
+  /// Bytes that specification and tables take, regular expressions aside.
+  int64_t heap_size() const;
   const TokenizerSpec& spec() const;
 
  private:

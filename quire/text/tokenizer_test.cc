@@ -1,6 +1,7 @@
 #include "quire/text/tokenizer.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <ctime>
@@ -254,6 +255,28 @@ TEST(Tokenizer, RefusesSpecificationsThatContradictThemselves) {
   TokenizerSpec outside = low_spec();
   add_token(outside, "<x>", true).id = -5;
   EXPECT_THROW(Tokenizer{outside}, LoadError);
+}
+
+TEST(Tokenizer, KnowsWhatItTakes) {
+  // Enough tokens and merges that rounding does not count: "aa" to "zz", then "aaa" to "zzz".
+  std::vector<std::pair<std::string, std::string>> merges;
+  std::vector<std::string> pairs;
+  for (char a = 'a'; a <= 'z'; ++a) {
+    for (char b = 'a'; b <= 'z'; ++b) {
+      merges.emplace_back(std::string(1, a), std::string(1, b));
+      pairs.push_back({a, b});
+    }
+  }
+  for (const std::string& pair : pairs) {
+    for (char c = 'a'; c <= 'z'; ++c) merges.emplace_back(pair, std::string(1, c));
+  }
+  const auto before = static_cast<int64_t>(mallinfo2().uordblks + mallinfo2().hblkhd);
+  const Tokenizer tokenizer(tiny_spec(merges));
+  const auto after = static_cast<int64_t>(mallinfo2().uordblks + mallinfo2().hblkhd);
+  if (after == before) GTEST_SKIP() << "another allocator";
+  EXPECT_GT(tokenizer.heap_size(), 1 << 20);
+  EXPECT_NEAR(static_cast<double>(tokenizer.heap_size()), static_cast<double>(after - before),
+              0.05 * static_cast<double>(after - before));
 }
 
 }  // namespace

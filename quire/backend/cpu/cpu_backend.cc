@@ -13,27 +13,13 @@
 #include <fmt/format.h>
 
 #include "quire/backend/cpu/bound_op.h"
+#include "quire/backend/cpu/generic/matmul_order.h"
 #include "quire/backend/cpu/packer.h"
 #include "quire/base/check.h"
 #include "quire/base/error.h"
 
 namespace quire::backend::cpu {
 namespace {
-
-/// "add + rms_norm + prepare", "3 matmul".
-std::string label_of(const Program& program, const Phase& phase) {
-  std::string label;
-  for (int32_t op = phase.first_op; op < phase.last_op;) {
-    const OpKind kind = program.ops[static_cast<size_t>(op)].kind;
-    int32_t end = op;
-    while (end < phase.last_op && program.ops[static_cast<size_t>(end)].kind == kind) ++end;
-    if (!label.empty()) label += " + ";
-    if (end - op > 1) label += fmt::format("{} ", end - op);
-    label += op_kind_name(kind);
-    op = end;
-  }
-  return label;
-}
 
 /// QUIRE_TRACE in the environment: time every step and print the table at the end.
 bool trace_wanted() {
@@ -115,9 +101,12 @@ void CpuBackend::load(std::shared_ptr<const Program> program, std::span<const Kv
   program_ = std::move(program);
   slabs_.assign(slabs.begin(), slabs.end());
   arena_ = HugeBuffer(program_->arena_bytes, MemoryTag::kArena, options_.ledger);
-  walker_ = std::make_unique<Walker>(
-      program_, kernels_, slabs_, arena_.data(), pool_, options_.ledger,
-      Walker::Options{options_.time_ops || trace_wanted(), options_.on_claim});
+  walker_ =
+      std::make_unique<Walker>(program_, kernels_, slabs_, arena_.data(), pool_, options_.ledger,
+                               Walker::Options{.time_phases = options_.time_ops || trace_wanted(),
+                                               .profile_steps = options_.profile_steps,
+                                               .on_claim = options_.on_claim});
+  worker_scratch_ = LedgerEntry(options_.ledger, MemoryTag::kWorkerScratch, worker_scratch_bytes());
   const TensorDecl& logits = program_->tensors[static_cast<size_t>(program_->logits)];
   logits_ = reinterpret_cast<const float*>(arena_.data() + logits.offset);
   logits_stride_ = logits.row_bytes / 4;
@@ -145,6 +134,18 @@ void CpuBackend::parallel(const std::function<void(int, int)>& fn) {
   pool_.run(fn);
 }
 
+int64_t CpuBackend::worker_scratch_bytes() const {
+  return pool_.num_workers() * static_cast<int64_t>(sizeof(MatmulScratch));
+}
+
+const StepProfile& CpuBackend::last_step() const {
+  return walker_->last_step();
+}
+
+const std::vector<Phase>& CpuBackend::phases() const {
+  return walker_->phases();
+}
+
 const std::vector<PhaseTime>& CpuBackend::op_times() const {
   return walker_->times();
 }
@@ -158,7 +159,7 @@ std::string CpuBackend::op_times_table() const {
   int64_t total = 0;
   int64_t steps = 1;
   for (const PhaseTime& time : op_times()) {
-    by_label[label_of(*program_, time.phase)] += time.nanoseconds;
+    by_label[phase_label(*program_, time.phase)] += time.nanoseconds;
     total += time.nanoseconds;
     steps = std::max(steps, time.steps);
   }

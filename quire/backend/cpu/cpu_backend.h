@@ -29,6 +29,9 @@ class CpuBackend : public Backend {
     /// Adds up where steps spend their time, see op_times(). QUIRE_TRACE=1 in the environment does
     /// too, and prints op_times_table() to stderr at the end.
     bool time_ops = false;
+    /// Keeps where each step spent its time, see last_step(): a clock is read around every
+    /// operation.
+    bool profile_steps = false;
     /// For tests: see Walker::Options::on_claim.
     std::function<void(int worker, bool opened)> on_claim = {};
   };
@@ -55,6 +58,12 @@ class CpuBackend : public Backend {
 
   /// Bytes load() takes for `program` beside arena_bytes: rotary tables, attention's partials.
   int64_t scratch_bytes(const Program& program) const;
+  /// Bytes the workers keep to themselves beside it: each one's matmul scratch, made by its first
+  /// step.
+  int64_t worker_scratch_bytes() const;
+  /// Where the last step spent its time. Requires Options::profile_steps and load().
+  const StepProfile& last_step() const;
+  const std::vector<Phase>& phases() const;
   /// The step's phases (operations between two barriers) with the time they took so far. Empty
   /// unless Options::time_ops. Requires load().
   const std::vector<PhaseTime>& op_times() const;
@@ -71,6 +80,7 @@ class CpuBackend : public Backend {
   std::shared_ptr<const Program> program_;
   std::vector<KvSlab> slabs_;
   HugeBuffer arena_;
+  LedgerEntry worker_scratch_;
   std::unique_ptr<Walker> walker_;
   const float* logits_ = nullptr;
   int64_t logits_stride_ = 0;

@@ -307,6 +307,53 @@ TEST(CpuBackend, TimesEveryPhase) {
   EXPECT_THAT(backend.op_times_table(), testing::HasSubstr("attention"));
 }
 
+TEST(CpuBackend, ProfilesEveryOperationOfAStep) {
+  CpuBackend::Options profiled = options(2);
+  profiled.profile_steps = true;
+  CpuBackend backend(profiled);
+  const TinyLlama model(TinyConfig{}, backend);
+  TinyDriver driver(backend, model);
+  for (const auto& tokens : {prompt(20), std::vector<int32_t>{1}}) {
+    driver.step({{0, tokens}});
+    const StepProfile& profile = backend.last_step();
+    const std::vector<Phase>& phases = backend.phases();
+    ASSERT_EQ(profile.op_ns.size(), driver.program().ops.size());
+    ASSERT_EQ(profile.phases.size(), phases.size());
+    int64_t last_end = profile.step.begin_ns;
+    for (size_t i = 0; i < phases.size(); ++i) {
+      const TimeSpan& phase = profile.phases[i];
+      EXPECT_GE(phase.begin_ns, last_end);
+      EXPECT_GT(phase.duration(), 0);
+      last_end = phase.end_ns;
+      int64_t in_operations = 0;
+      for (int32_t op = phases[i].first_op; op < phases[i].last_op; ++op) {
+        EXPECT_GE(profile.op_ns[static_cast<size_t>(op)], 0);
+        in_operations += profile.op_ns[static_cast<size_t>(op)];
+      }
+      EXPECT_EQ(in_operations, phase.duration());
+      for (int worker = 0; worker < 2; ++worker) {
+        const TimeSpan& work = profile.work_of(i, worker);
+        EXPECT_LE(profile.step.begin_ns, work.begin_ns);
+        EXPECT_LE(work.begin_ns, work.end_ns);
+        EXPECT_LE(work.end_ns, phase.end_ns);
+      }
+    }
+    EXPECT_LE(last_end, profile.step.end_ns);
+  }
+}
+
+TEST(CpuBackend, ProfilingChangesNoBit) {
+  CpuBackend::Options profiled = options(2);
+  profiled.profile_steps = true;
+  CpuBackend timed(profiled);
+  CpuBackend plain(options(2));
+  const TinyLlama timed_model(TinyConfig{}, timed);
+  const TinyLlama plain_model(TinyConfig{}, plain);
+  TinyDriver timed_driver(timed, timed_model);
+  TinyDriver plain_driver(plain, plain_model);
+  EXPECT_EQ(timed_driver.step({{0, prompt(20)}}), plain_driver.step({{0, prompt(20)}}));
+}
+
 TEST(CpuBackend, SaysWhatItCannotRun) {
   TinyConfig config;
   config.head_dim = 17;
@@ -331,6 +378,8 @@ TEST(CpuBackend, CountsItsMemory) {
   const TinyDriver driver(backend, model);
   EXPECT_EQ(ledger.current(MemoryTag::kArena),
             driver.program().arena_bytes + backend.scratch_bytes(driver.program()));
+  EXPECT_EQ(ledger.current(MemoryTag::kWorkerScratch), backend.worker_scratch_bytes());
+  EXPECT_EQ(backend.worker_scratch_bytes(), 2 * (int64_t{2} << 20));
 }
 
 }  // namespace

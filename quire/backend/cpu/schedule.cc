@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace quire::backend::cpu {
 namespace {
 
@@ -79,6 +81,20 @@ std::vector<Phase> make_schedule(const Program& program) {
     in_phase.insert(in_phase.end(), in_op.begin(), in_op.end());
   }
   return phases;
+}
+
+std::string phase_label(const Program& program, const Phase& phase) {
+  std::string label;
+  for (int32_t op = phase.first_op; op < phase.last_op;) {
+    const OpKind kind = program.ops[static_cast<size_t>(op)].kind;
+    int32_t end = op;
+    while (end < phase.last_op && program.ops[static_cast<size_t>(end)].kind == kind) ++end;
+    if (!label.empty()) label += " + ";
+    if (end - op > 1) label += fmt::format("{} ", end - op);
+    label += op_kind_name(kind);
+    op = end;
+  }
+  return label;
 }
 
 }  // namespace quire::backend::cpu

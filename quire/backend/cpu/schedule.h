@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "quire/backend/program.h"
@@ -26,5 +27,8 @@ struct Phase {
 /// still write or read: read after write, write after read and write after write, also through
 /// storage that two tensors share one after the other.
 std::vector<Phase> make_schedule(const Program& program);
+
+/// What a phase holds: "add + rms_norm + prepare", "3 matmul".
+std::string phase_label(const Program& program, const Phase& phase);
 
 }  // namespace quire::backend::cpu

@@ -1,7 +1,6 @@
 #include "quire/backend/cpu/walker.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <utility>
 
@@ -41,12 +40,6 @@ int64_t rope_table_bytes(const Program& program, int32_t head_dim) {
   return ceil_div(program.max_tokens * head_dim * 4, 64) * 64;
 }
 
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 }  // namespace
 
 int64_t Walker::scratch_bytes(const Program& program, int num_workers) {
@@ -77,6 +70,9 @@ Walker::Walker(std::shared_ptr<const Program> program, const KernelTable& kernel
   unit_starts_.reserve(static_cast<size_t>(program_->max_tokens) + 1);
   if (options_.time_phases) {
     for (const Phase& phase : phases_) times_.push_back({phase, 0, 0});
+  }
+  if (options_.profile_steps) {
+    timer_ = std::make_unique<StepTimer>(*program_, phases_, pool.num_workers());
   }
 }
 
@@ -131,9 +127,11 @@ void Walker::run(const StepMeta& meta) {
   for (AttentionPlan& plan : plans_) plan.build(meta);
   const uint64_t turn = turn_.value();
   if (turn / kTurnsAReset != (turn + phases_.size() + 1) / kTurnsAReset) ranges_.reset(turn);
-  if (options_.time_phases) phase_began_ns_ = now_ns();
+  if (options_.time_phases) phase_began_ns_ = steady_ns();
+  if (timer_ != nullptr) timer_->begin_step();
   advance(turn);
   pool_.lead(crew_);
+  if (timer_ != nullptr) timer_->end_step();
 }
 
 /// Units are the smallest runs of tokens that row chains may be shared out by: a page's tokens stay
@@ -182,16 +180,25 @@ void Walker::work_rows(const Visit& visit) {
   while (true) {
     const ItemRange range = ranges_.take(visit.worker, visit.turn, {}, start_of);
     if (range.empty() || !turn_.is(visit.turn)) return;
+    const int64_t began_ns = began();
     const int64_t begin = by_unit ? unit_starts_[static_cast<size_t>(range.begin)] : range.begin;
     const int64_t end = by_unit ? unit_starts_[static_cast<size_t>(range.end)] : range.end;
     for (int64_t row = begin; row < end; row += kChainRows) {
-      run_chain(visit.phase, row, std::min(row + kChainRows, end));
+      run_chain(visit, row, std::min(row + kChainRows, end));
     }
+    note(visit, began_ns);
     finish(visit, range.size(), items);
   }
 }
 
-void Walker::run_chain(const Phase& phase, int64_t begin, int64_t end) {
+void Walker::note(const Visit& visit, int64_t began) {
+  if (timer_ == nullptr) return;
+  timer_->note(static_cast<size_t>(&visit.phase - phases_.data()), visit.worker,
+               {began, steady_ns()});
+}
+
+void Walker::run_chain(const Visit& visit, int64_t begin, int64_t end) {
+  const Phase& phase = visit.phase;
   if (&phase == phases_.data() + rope_phase_) {
     for (const RopeTable& table : rope_tables_) {
       kernels_.rope_table({meta_->positions.data() + begin, table.inverse_frequencies,
@@ -200,6 +207,7 @@ void Walker::run_chain(const Phase& phase, int64_t begin, int64_t end) {
     }
   }
   for (int32_t op = phase.first_op; op < phase.last_op; ++op) {
+    const StepTimer::Scope timing(timer_.get(), visit.worker, op);
     run_rows(ops_[static_cast<size_t>(op)], *meta_, begin, end);
   }
 }
@@ -223,6 +231,7 @@ void Walker::work_matmuls(const Visit& visit) {
     const Portion portion = matmuls.portion(workers);
     const ItemRange range = ranges_.take(visit.worker, visit.turn, portion, start_of);
     if (range.empty() || !turn_.is(visit.turn)) return;
+    const int64_t began_ns = began();
     if (matmuls.rescuable() && workers > 1) {
       open_claim(visit, range);
       matmuls.compute(range, scratch);
@@ -231,6 +240,7 @@ void Walker::work_matmuls(const Visit& visit) {
     } else {
       matmuls.run(range);
     }
+    note(visit, began_ns);
     finish(visit, range.size(), matmuls.size());
   }
 }
@@ -247,19 +257,21 @@ void Walker::work_attention(const Visit& visit) {
   while (true) {
     const ItemRange range = ranges_.take(visit.worker, visit.turn, {1, 1}, start_of);
     if (range.empty() || !turn_.is(visit.turn)) return;
+    const int64_t began_ns = began();
     AttentionJob job = AttentionRunner::job_in_step(op, plan, range.begin, *meta_);
     const bool claimed = workers > 1 && attention_->keep(job, op, visit.worker);
     if (claimed) open_claim(visit, range);
     attention_->compute(op, job, visit.worker);
     if (claimed && !commit_claim(visit)) return;
     attention_->commit(op, plan, job, visit.worker);
+    note(visit, began_ns);
     finish(visit, range.size(), plan.start_of(workers));
   }
 }
 
 void Walker::open_claim(const Visit& visit, const ItemRange& items) {
   Pace& pace = paces_[static_cast<size_t>(visit.worker)];
-  const int64_t now = now_ns();
+  const int64_t now = steady_ns();
   if (pace.turn == visit.turn && pace.items > 0) {
     pace.ns_an_item = static_cast<double>(now - pace.began_ns) / static_cast<double>(pace.items);
   } else {
@@ -282,7 +294,7 @@ void Walker::finish(const Visit& visit, int64_t count, int64_t all) {
   if (done_.fetch_add(count, std::memory_order_acq_rel) + count != all) return;
   done_.store(0, std::memory_order_relaxed);
   if (options_.time_phases) {
-    const int64_t now = now_ns();
+    const int64_t now = steady_ns();
     PhaseTime& time = times_[static_cast<size_t>(&visit.phase - phases_.data())];
     time.nanoseconds += now - std::exchange(phase_began_ns_, now);
     ++time.steps;
@@ -307,7 +319,7 @@ void Walker::await(const Visit& visit) {
       if (turn_.value() != visit.turn) return;
       pause_cpu();
     }
-    const int64_t now = now_ns();
+    const int64_t now = steady_ns();
     if (began == 0) began = now;
     if (rescue(visit, now) == Rescue::kNothing && now - began > kSpinNs) {
       turn_.sleep(visit.turn);
@@ -345,10 +357,12 @@ Walker::Rescue Walker::rescue(const Visit& visit, int64_t now) {
 bool Walker::rescue_matmuls(const Visit& visit, int owner, const ClaimBoard::Sight& sight) {
   const MatmulItems matmuls = matmuls_of(visit.phase);
   if (!claims_.still_open(owner, sight)) return false;
+  const int64_t began_ns = began();
   float* scratch = matmul_scratch(visit.worker);
   matmuls.compute(sight.items, scratch);
   if (!claims_.commit(owner, sight)) return false;
   matmuls.commit(sight.items, scratch);
+  note(visit, began_ns);
   finish(visit, sight.items.size(), matmuls.size());
   return true;
 }
@@ -359,9 +373,11 @@ bool Walker::rescue_attention(const Visit& visit, int owner, const ClaimBoard::S
   const AttentionJob job =
       attention_->copy_of_kept(op, plan, sight.items.begin, owner, visit.worker);
   if (!claims_.still_open(owner, sight)) return false;
+  const int64_t began_ns = began();
   attention_->compute(op, job, visit.worker);
   if (!claims_.commit(owner, sight)) return false;
   attention_->commit(op, plan, job, visit.worker);
+  note(visit, began_ns);
   finish(visit, sight.items.size(), plan.start_of(pool_.num_workers()));
   return true;
 }

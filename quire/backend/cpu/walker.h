@@ -15,6 +15,7 @@
 #include "quire/backend/cpu/claim_board.h"
 #include "quire/backend/cpu/matmul_items.h"
 #include "quire/backend/cpu/schedule.h"
+#include "quire/backend/cpu/step_profile.h"
 #include "quire/backend/cpu/work_ranges.h"
 #include "quire/base/huge_buffer.h"
 #include "quire/base/thread_pool.h"
@@ -46,6 +47,7 @@ class Walker {
  public:
   struct Options {
     bool time_phases = false;
+    bool profile_steps = false;  // see last_step()
     /// Called by each worker when it has opened a claim, and after it tried to commit it; tests let
     /// workers sleep in it.
     std::function<void(int worker, bool opened)> on_claim = {};
@@ -72,6 +74,8 @@ class Walker {
   /// Empty unless time_phases.
   const std::vector<PhaseTime>& times() const { return times_; }
   void reset_times();
+  /// Requires Options::profile_steps.
+  const StepProfile& last_step() const { return timer_->profile(); }
   /// Claims that another worker than their owner committed, so far.
   int64_t num_rescues() const { return rescues_.load(std::memory_order_relaxed); }
 
@@ -99,12 +103,15 @@ class Walker {
 
   void work(int worker);
   void work_rows(const Visit& visit);
-  void run_chain(const Phase& phase, int64_t begin, int64_t end);
+  void run_chain(const Visit& visit, int64_t begin, int64_t end);
   void work_matmuls(const Visit& visit);
   void work_attention(const Visit& visit);
   void open_claim(const Visit& visit, const ItemRange& items);
   bool commit_claim(const Visit& visit);
 
+  int64_t began() const { return timer_ == nullptr ? 0 : steady_ns(); }
+  /// Notes items that this worker has been at since `began`; before they count as done.
+  void note(const Visit& visit, int64_t began);
   /// Counts items of the visit's phase as done; the last of `all` ends it.
   void finish(const Visit& visit, int64_t count, int64_t all);
   void advance(uint64_t turn);
@@ -151,6 +158,7 @@ class Walker {
 
   int64_t phase_began_ns_ = 0;
   std::vector<PhaseTime> times_;
+  std::unique_ptr<StepTimer> timer_;  // null unless profile_steps
 };
 
 }  // namespace quire::backend::cpu

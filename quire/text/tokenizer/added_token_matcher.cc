@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "quire/text/tokenizer/heap_bytes.h"
 #include "quire/text/tokenizer/unicode.h"
 
 namespace quire::text {
@@ -108,6 +109,15 @@ void AddedTokenMatcher::split(std::string_view text, std::span<const ByteRange> 
     done = end;
   }
   if (done < text.size()) segments.push_back({done, text.size(), Segment::kText});
+}
+
+int64_t AddedTokenMatcher::heap_size() const {
+  // A node of the map: the link to the next one, then key and value.
+  constexpr size_t kNode = sizeof(void*) + sizeof(std::pair<const uint64_t, uint32_t>);
+  int64_t bytes = heap_bytes(tokens_) + heap_bytes(token_at_);
+  for (const AddedToken& token : tokens_) bytes += heap_bytes(token.content);
+  return bytes + static_cast<int64_t>(edges_.size()) * heap_block(kNode) +
+         heap_block(edges_.bucket_count() * sizeof(void*));
 }
 
 }  // namespace quire::text

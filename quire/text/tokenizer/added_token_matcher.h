@@ -38,6 +38,8 @@ class AddedTokenMatcher {
              std::vector<Segment>& segments) const;
   /// Appends where tokens are spelled, whatever their flags: ascending and disjoint.
   void spellings(std::string_view text, std::vector<ByteRange>& ranges) const;
+  /// Bytes of the heap that tokens and trie take.
+  int64_t heap_size() const;
 
  private:
   struct Match {

@@ -175,4 +175,8 @@ void BpeModel::merge_long(std::string_view piece, Workspace& workspace,
   for (uint32_t i = 0; i < count; i = symbols[i].next) ids.push_back(symbols[i].id);
 }
 
+int64_t BpeModel::heap_size() const {
+  return merges_.heap_size() + heap_block(static_cast<size_t>(vocabulary_.size()) * sizeof(Whole));
+}
+
 }  // namespace quire::text

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quire/text/tokenizer/heap_bytes.h"
 #include "quire/text/tokenizer/vocabulary.h"
 #include "quire/text/tokenizer_spec.h"
 
@@ -34,6 +35,7 @@ class MergeTable {
       if (slots_[slot].key == kFree) return {};
     }
   }
+  int64_t heap_size() const { return heap_bytes(slots_); }
 
  private:
   static constexpr uint64_t kFree = UINT64_MAX;
@@ -74,6 +76,8 @@ class BpeModel {
 
   /// Appends the ids of `piece`. O(n log n) in its length.
   void encode(std::string_view piece, Workspace& workspace, std::vector<int32_t>& ids) const;
+  /// Bytes of the heap that the tables take.
+  int64_t heap_size() const;
 
  private:
   enum class Whole : uint8_t { kUnknown, kYes, kNo };

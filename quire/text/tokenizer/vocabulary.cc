@@ -6,6 +6,7 @@
 
 #include "quire/base/error.h"
 #include "quire/text/tokenizer/byte_alphabet.h"
+#include "quire/text/tokenizer/heap_bytes.h"
 
 namespace quire::text {
 namespace {
@@ -75,6 +76,11 @@ int32_t Vocabulary::find_content(std::string_view text) const {
 
 int32_t Vocabulary::find_bytes(std::string_view piece) const {
   return find(by_bytes_, piece, [this](int32_t id) { return bytes(id); });
+}
+
+int64_t Vocabulary::heap_size() const {
+  return heap_bytes(bytes_) + heap_bytes(offsets_) + heap_bytes(special_) +
+         heap_bytes(by_content_) + heap_bytes(by_bytes_);
 }
 
 }  // namespace quire::text

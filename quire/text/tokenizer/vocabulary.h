@@ -31,6 +31,8 @@ class Vocabulary {
   /// The token that the model may use for `piece`: not an added one, nor one written in other
   /// characters than those of bytes. -1 when there is none.
   int32_t find_bytes(std::string_view piece) const;
+  /// Bytes of the heap that the tables take, without the specification.
+  int64_t heap_size() const;
 
  private:
   using Table = std::vector<int32_t>;  // open-addressed; ids, -1 is free
