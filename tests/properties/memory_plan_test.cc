@@ -33,6 +33,8 @@ TEST(MemoryPlan, CountedEqualsTaken) {
       EXPECT_EQ(counted.weights, opened.memory().weights) << model.name << " " << dtype;
       EXPECT_EQ(counted.kv_cache, opened.memory().kv_cache) << model.name << " " << dtype;
       EXPECT_EQ(counted.arena, opened.memory().arena) << model.name << " " << dtype;
+      EXPECT_EQ(counted.worker_scratch, opened.memory().worker_scratch) << model.name;
+      EXPECT_EQ(counted.tokenizer, opened.memory().tokenizer) << model.name;
       EXPECT_EQ(counted.other, opened.memory().other) << model.name << " " << dtype;
       EXPECT_EQ(opened.max_model_len(), model.config.max_position);
       EXPECT_EQ(counted.num_blocks, 2 * ((model.config.max_position + 15) / 16));

@@ -210,7 +210,10 @@ TEST_F(ProfileTest, TheTraceIsMonotonicNestedAndNamed) {
   EXPECT_EQ(instants["start"], 3);
   EXPECT_EQ(counters, 2 * steps_);
   EXPECT_EQ(trace_.num_steps(), steps_);
-  ASSERT_EQ(threads.size(), 1U + kThreads);
+  EXPECT_EQ(thread_names.size(), 1U + kThreads);
+  // A worker that comes too late for every phase of so small a model has none.
+  ASSERT_GE(threads.size(), 2U);
+  ASSERT_LE(threads.size(), 1U + kThreads);
   constexpr double kRounding = 0.0015;  // microseconds, in three decimals
   for (auto& [thread, events] : threads) {
     EXPECT_FALSE(thread_names[thread].empty());
@@ -236,7 +239,9 @@ TEST_F(ProfileTest, TheTraceIsMonotonicNestedAndNamed) {
   for (const char* each : {"forward", "sample", "profile"}) EXPECT_EQ(names[each], steps_) << each;
   EXPECT_EQ(names["schedule"], steps_ - 1);
   std::set<std::string> phases;
-  for (const Event& event : threads[1]) phases.insert(event.name);
+  for (int thread = 1; thread <= kThreads; ++thread) {
+    for (const Event& event : threads[thread]) phases.insert(event.name);
+  }
   const auto named = [&phases](const char* part) {
     return std::any_of(phases.begin(), phases.end(), [part](const std::string& name) {
       return name.find(part) != std::string::npos;
