@@ -139,10 +139,25 @@ def middle(rounds: list[dict]) -> dict:
     return {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
 
 
+def print_shared(figures: dict) -> None:
+    print("16 users, shared system prompt of 1,000 tokens")
+    for name, one in (("cache on", figures["cache_on"]), ("cache off", figures["cache_off"])):
+        print(f"  {name:<10} mean TTFT {one['mean_ttft_ms']:8.1f} ms   largest {one['largest_ttft_ms']:8.1f} ms   "
+              f"hits {one['hit_tokens']:8.0f} tokens")
+    print(f"  on / off   {figures['ttft_ratio']:8.3f}   (at most 0.15 is asked for)")
+
+
+def print_beside(figures: dict) -> None:
+    print("4 streams, a prompt of 2,000 tokens arrives")
+    print(f"  median ITL {figures['median_itl_ms']:8.1f} ms   largest gap {figures['largest_gap_ms']:8.1f} ms   "
+          f"allowed {figures['allowed_gap_ms']:8.1f} ms   the prompt's TTFT {figures['prompt_ttft_ms']:8.1f} ms")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model", default="", help="as quire serve takes it; the default model when not given")
+    parser.add_argument("--only", choices=["shared", "beside"], help="one of the two: the shared prompt, or the streams")
     parser.add_argument("--json", default="", help="also write the figures to this file")
     parser.add_argument("server_options", nargs="*", help="behind --: options for quire serve")
     arguments = parser.parse_args()
@@ -150,21 +165,20 @@ def main() -> int:
     on, off, beside = [], [], []
     for turn in range(arguments.rounds):
         print(f"round {turn + 1} of {arguments.rounds}", file=sys.stderr)
-        on.append(shared_prompt(*given, True, turn))
-        off.append(shared_prompt(*given, False, turn))
-        beside.append(long_prompt_beside_streams(*given, 100 + turn))
-    ratio = statistics.median(a["mean_ttft_ms"] / b["mean_ttft_ms"] for a, b in zip(on, off))
-    figures = {"shared_prompt": {"cache_on": middle(on), "cache_off": middle(off), "ttft_ratio": ratio},
-               "long_prompt_beside_streams": middle(beside), "rounds": arguments.rounds}
-    wait = figures["long_prompt_beside_streams"]
-    print(f"16 users, shared system prompt of 1,000 tokens (medians of {arguments.rounds} rounds)")
-    for name, one in (("cache on", figures["shared_prompt"]["cache_on"]), ("cache off", figures["shared_prompt"]["cache_off"])):
-        print(f"  {name:<10} mean TTFT {one['mean_ttft_ms']:8.1f} ms   largest {one['largest_ttft_ms']:8.1f} ms   "
-              f"hits {one['hit_tokens']:8.0f} tokens")
-    print(f"  on / off   {ratio:8.3f}   (at most 0.15 is asked for)")
-    print("4 streams, a prompt of 2,000 tokens arrives")
-    print(f"  median ITL {wait['median_itl_ms']:8.1f} ms   largest gap {wait['largest_gap_ms']:8.1f} ms   "
-          f"allowed {wait['allowed_gap_ms']:8.1f} ms   the prompt's TTFT {wait['prompt_ttft_ms']:8.1f} ms")
+        if arguments.only != "beside":
+            on.append(shared_prompt(*given, True, turn))
+            off.append(shared_prompt(*given, False, turn))
+        if arguments.only != "shared":
+            beside.append(long_prompt_beside_streams(*given, 100 + turn))
+    figures: dict = {"rounds": arguments.rounds}
+    print(f"medians of {arguments.rounds} rounds")
+    if on:
+        ratio = statistics.median(a["mean_ttft_ms"] / b["mean_ttft_ms"] for a, b in zip(on, off))
+        figures["shared_prompt"] = {"cache_on": middle(on), "cache_off": middle(off), "ttft_ratio": ratio}
+        print_shared(figures["shared_prompt"])
+    if beside:
+        figures["long_prompt_beside_streams"] = middle(beside)
+        print_beside(figures["long_prompt_beside_streams"])
     print(json.dumps(figures))
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")

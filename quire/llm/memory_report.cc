@@ -38,8 +38,8 @@ std::string format_report(const MemoryReport& report) {
   if (report.swap_space > 0) {
     line("swap space", report.swap_space,
          report.swap_folder.empty()
-             ? "more, used when the KV cache is full"
-             : "on disk, used when the KV cache is full: " + report.swap_folder);
+             ? "reserved beside it; used when the KV cache is full"
+             : "on disk; used when the KV cache is full: " + report.swap_folder);
   }
   const int64_t tokens = report.num_blocks * report.block_tokens;
   text += fmt::format(

@@ -109,10 +109,10 @@ TEST_F(LlamaTest, RecordsTheLayerAsTheArchitectureHasIt) {
   for (const backend::Op& op : program.ops) names.push_back(op.name);
   const std::vector<std::string> layer = {"input_layernorm.norm",
                                           "self_attn.q_proj",
-                                          "self_attn.rope",
                                           "self_attn.k_proj",
-                                          "self_attn.rope",
                                           "self_attn.v_proj",
+                                          "self_attn.rope",
+                                          "self_attn.rope",
                                           "self_attn.store_kv",
                                           "self_attn.attention",
                                           "self_attn.o_proj",

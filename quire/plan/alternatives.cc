@@ -80,10 +80,8 @@ class Search {
               std::move(options));
     }
     const bool dense32 = plan_.options.record.format == nullptr &&
-                                 plan_.options.record.dtype == "auto" &&
-                                 plan_.model.tensors == nullptr
-                             ? plan_.model.config.dtype != DType::kBF16
-                             : false;
+                         plan_.options.record.dtype == "auto" &&
+                         plan_.model.config.dtype == DType::kF32;
     if (dense32 && plan_.options.device.kind == Device::Kind::kCpu) {
       PlanOptions options = base_;
       options.record.dtype = "bfloat16";
@@ -126,10 +124,13 @@ class Search {
     const double now =
         plan_.options.record.format != nullptr ? plan_.options.record.format->textbook_bits : 16;
     for (const WeightFormat& format : weight_formats()) {
-      if (format.textbook_bits >= now || format.name == "awq-4" || format.name == "q4_1") continue;
+      if (format.textbook_bits >= now || format.name == "awq-4" || format.name == "q4_1" ||
+          format.name == "q4_0") {
+        continue;
+      }
       PlanOptions options = base_;
       options.record.format = &format;
-      const bool eight = format.textbook_bits == 8;
+      const bool eight = format.textbook_bits >= 6;
       attempt({.change = fmt::format("--quantization {}", format.name),
                .cost = fmt::format("{}; {}", format.about,
                                    eight ? "the model's answers hardly change"

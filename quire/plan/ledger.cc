@@ -31,7 +31,7 @@ std::string kind_of(std::string_view tensor) {
 int64_t code_bits(const WeightSpec& spec) {
   switch (spec.layout) {
     case backend::Layout::kDense:
-      return spec.dtype == DType::kBF16 ? 16 : 32;
+      return spec.dtype == DType::kF32 ? 32 : 16;
     case backend::Layout::kInt8Group:
       return 8;
     case backend::Layout::kInt4Group:
@@ -40,13 +40,15 @@ int64_t code_bits(const WeightSpec& spec) {
   return 0;
 }
 
+/// The packed scales of the outputs there are, without those that fill the last panel.
 int64_t true_scale_bytes(const WeightSpec& spec) {
-  const int64_t each = spec.offset == backend::Offset::kMin ? 4 : 2;
-  return spec.out * spec.num_groups() * each;
+  const int64_t lanes = spec.num_groups() * backend::group_entry_bytes(spec) +
+                        spec.num_super_groups() * backend::super_entry_bytes(spec);
+  return spec.out * (lanes / backend::kPanel);
 }
 
 std::string format_text(const WeightSpec& spec) {
-  if (spec.layout == backend::Layout::kDense && spec.dtype == DType::kBF16) return "dense 16-bit";
+  if (spec.layout == backend::Layout::kDense && spec.dtype != DType::kF32) return "dense 16-bit";
   return backend::dryrun::layout_text(spec);
 }
 

@@ -30,20 +30,18 @@ struct Piece {
   bool estimate = false;
 };
 
-/// Lines of less than a hundredth of the whole are put together.
-std::vector<Piece> pieces_of(const Plan& plan, const RankLedger& rank) {
+/// What a rank takes beside the KV cache; lines of less than a fiftieth of it are put together.
+std::vector<Piece> pieces_of(const RankLedger& rank) {
   std::vector<Piece> pieces;
-  const int64_t total = plan.total_bytes(rank);
   Piece rest{.name = "other", .bytes = 0, .estimate = false};
   for (const LedgerLine& line : rank.lines) {
-    if (line.bytes * 100 < total) {
+    if (line.bytes * 50 < rank.fixed_bytes()) {
       rest.bytes += line.bytes;
     } else {
       pieces.push_back({line.name, line.bytes, line.estimate});
     }
   }
   if (rest.bytes > 0) pieces.push_back(rest);
-  if (plan.fits) pieces.push_back({"KV cache", plan.pool_bytes(rank), false});
   return pieces;
 }
 
@@ -54,62 +52,93 @@ size_t color_of(std::vector<std::string>& names, const std::string& name) {
   return names.size() - 1;
 }
 
+/// Draws bars of pieces, one below the other, and remembers their colours.
+class Bars {
+ public:
+  explicit Bars(Page& page) : page_(page) {}
+
+  /// Along the x axis of `chart`, which counts in `unit` bytes.
+  void draw(const Chart& chart, double top, double height, const std::vector<Piece>& pieces,
+            double unit, std::string_view data) {
+    int64_t before = 0;
+    for (const Piece& piece : pieces) {
+      const double left = chart.x(static_cast<double>(before) / unit);
+      before += piece.bytes;
+      const double right = chart.x(static_cast<double>(before) / unit);
+      page_.rect({left, top, right - left, height}, fill(piece.name),
+                 fmt::format("data-name=\"{}\" data-{}=\"{}\" stroke=\"#fff\" {}",
+                             svg::escaped(piece.name), data, piece.bytes,
+                             piece.estimate ? "fill-opacity=\"0.6\"" : ""));
+      if (right - left > 84) {
+        page_.text((left + right) / 2, top + height / 2 + 5, piece.name, 13, "middle", "#fff");
+      }
+    }
+  }
+
+  std::string_view fill(const std::string& name) {
+    return name == "KV cache" ? "#44525c" : svg::color(color_of(names_, name));
+  }
+
+ private:
+  Page& page_;
+  std::vector<std::string> names_;
+};
+
 }  // namespace
 
 std::string ledger_svg(const Report& report) {
   const Plan& plan = *report.plan;
+  const RankLedger& fullest = plan.fullest();
+  auto pieces = pieces_of(fullest);
+  if (plan.fits) pieces.push_back({"KV cache", plan.pool_bytes(fullest), false});
   const size_t shown = std::min<size_t>(plan.ranks.size(), 16);
-  const double bars = static_cast<double>(shown) * (shown > 4 ? 34 : 64);
-  std::vector<std::string> names;
-  int64_t most = plan.options.memory_bytes;
-  size_t entries = 0;
-  for (const RankLedger& rank : plan.ranks) {
-    most = std::max(most, plan.total_bytes(rank));
-    entries = std::max(entries, pieces_of(plan, rank).size());
-  }
-  const double legend = 26 * std::ceil(static_cast<double>(entries + 2) / 3);
-  Page page(kWidth, 150 + bars + 70 + legend,
-            fmt::format("{} on {}: memory{}", report.model, plan.options.device.name,
+  const double step = shown > 4 ? 34 : 60;
+  const double bars = static_cast<double>(shown) * step;
+  const double rows = std::ceil(static_cast<double>(pieces.size()) / 3);
+  Page page(kWidth, 90 + bars + 80 + 90 + 80 + 26 * rows + 40,
+            fmt::format("{} on {}: memory{}", report.title(), plan.options.device.name,
                         shown == 1 ? "" : " of each rank"));
-  const Box box{110, 80, kWidth - 180, bars};
+  int64_t most = plan.options.memory_bytes;
+  for (const RankLedger& rank : plan.ranks) most = std::max(most, plan.total_bytes(rank));
+  const auto rank_axis = [](size_t count) {
+    return Axis{.label = {}, .low = 0, .high = static_cast<double>(count), .ticks = {}};
+  };
+  const Box box{130, 90, kWidth - 200, bars};
   Chart chart(page, box,
               svg::linear_axis("GiB", static_cast<double>(most) / kGib * 1.02, plain_number),
-              Axis{.label = {}, .low = 0, .high = static_cast<double>(shown), .ticks = {}});
-  const double step = bars / static_cast<double>(shown);
+              rank_axis(shown));
+  Bars drawn(page);
   for (size_t i = 0; i < shown; ++i) {
     const RankLedger& rank = plan.ranks[i];
-    const double top = box.top + static_cast<double>(i) * step + step * 0.1;
-    page.text(box.left - 10, top + step * 0.5, fmt::format("rank {}", rank.share.rank), 14, "end");
-    int64_t before = 0;
-    for (const Piece& piece : pieces_of(plan, rank)) {
-      const double left = chart.x(static_cast<double>(before) / kGib);
-      before += piece.bytes;
-      const double right = chart.x(static_cast<double>(before) / kGib);
-      page.rect({left, top, right - left, step * 0.8}, svg::color(color_of(names, piece.name)),
-                fmt::format("data-name=\"{}\" data-bytes=\"{}\" stroke=\"#fff\" {}",
-                            svg::escaped(piece.name), piece.bytes,
-                            piece.estimate ? "fill-opacity=\"0.6\"" : ""));
-      if (right - left > 78) {
-        page.text((left + right) / 2, top + step * 0.5, piece.name, 13, "middle", "#fff");
-      }
-    }
+    const double top = box.top + static_cast<double>(i) * step;
+    page.text(box.left - 10, top + step / 2 + 5, fmt::format("rank {}", rank.share.rank), 14,
+              "end");
+    auto each = pieces_of(rank);
+    if (plan.fits) each.push_back({"KV cache", plan.pool_bytes(rank), false});
+    drawn.draw(chart, top + step * 0.1, step * 0.8, each, kGib, "bytes");
   }
-  const auto mark = [&](int64_t bytes, const std::string& text, bool right) {
-    if (bytes <= 0) return;
-    const double x = chart.x(static_cast<double>(bytes) / kGib);
+  if (plan.options.memory_bytes > 0) {
+    const double x = chart.x(static_cast<double>(plan.options.memory_bytes) / kGib);
     page.line(x, box.top - 8, x, box.bottom(), "#b3302f", 2, "6 4");
-    page.text(x, box.top - 14, text, 13, right ? "end" : "middle", "#b3302f");
-  };
-  mark(plan.options.memory_bytes,
-       fmt::format("memory {}", gib_text(static_cast<double>(plan.options.memory_bytes))), true);
-  // The legend: the fullest rank's pieces, in three columns.
-  const RankLedger& rank = plan.fullest();
-  auto pieces = pieces_of(plan, rank);
-  const double first = box.bottom() + 78;
+    page.text(x, box.top - 14,
+              fmt::format("memory {}", gib_text(static_cast<double>(plan.options.memory_bytes))),
+              13, "end", "#b3302f");
+  }
+  // The same without the KV cache, wide enough to see.
+  const Box below{130, box.bottom() + 80, kWidth - 200, 60};
+  const bool small = fullest.fixed_bytes() < int64_t{2} << 30;
+  const double unit = small ? kGib / 1024 : kGib;
+  Chart zoomed(page, below,
+               svg::linear_axis(fmt::format("{}, rank {} without the KV cache",
+                                            small ? "MiB" : "GiB", fullest.share.rank),
+                                static_cast<double>(fullest.fixed_bytes()) / unit, plain_number),
+               rank_axis(1));
+  drawn.draw(zoomed, below.top + 6, 48, pieces_of(fullest), unit, "zoomed-bytes");
+  const double first = below.bottom() + 84;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const double x = 40 + 385 * static_cast<double>(i % 3);
     const double y = first + 26 * static_cast<double>(i / 3);
-    page.rect({x, y - 13, 16, 16}, svg::color(color_of(names, pieces[i].name)),
+    page.rect({x, y - 13, 16, 16}, drawn.fill(pieces[i].name),
               pieces[i].estimate ? "fill-opacity=\"0.6\"" : "");
     page.text(
         x + 24, y,
@@ -117,10 +146,9 @@ std::string ledger_svg(const Report& report) {
                     pieces[i].estimate ? " (estimate)" : ""),
         14);
   }
-  const double end = first + 26 * std::ceil(static_cast<double>(pieces.size()) / 3);
-  page.text(40, end,
-            fmt::format("total of rank {}: {}{}", rank.share.rank,
-                        bytes_text(static_cast<double>(plan.total_bytes(rank))),
+  page.text(40, first + 26 * rows,
+            fmt::format("total of rank {}: {}{}", fullest.share.rank,
+                        bytes_text(static_cast<double>(plan.total_bytes(fullest))),
                         plan.fits ? "" : " without a KV cache: it does not fit"),
             14);
   return page.finish();
@@ -132,7 +160,7 @@ std::string memory_svg(const Report& report) {
   const auto fixed = static_cast<double>(plan.fullest().fixed_bytes());
   const auto memory = static_cast<double>(plan.options.memory_bytes);
   Page page(kWidth, 640,
-            fmt::format("{} on {}: memory of the fullest rank against context", report.model,
+            fmt::format("{} on {}: memory of the fullest rank against context", report.title(),
                         plan.options.device.name));
   const double wanted = std::max(memory * 1.15, fixed * 1.5);
   Axis tokens_axis =

@@ -54,8 +54,7 @@ TEST_F(Pictures, RooflineMarksAreTheClassesOfTheJson) {
   const std::string svg = roofline_svg(report_);
   int checked = 0;
   for (const Attributes& mark : elements_with(svg, "intensity")) {
-    const json::array& classes =
-        json_.at("forecast").at(mark.at("phase")).at("classes").as_array();
+    const json::array& classes = json_.at("forecast").at(mark.at("phase")).at("classes").as_array();
     for (const json::value& each : classes) {
       if (each.at("name").as_string() != mark.at("name")) continue;
       EXPECT_DOUBLE_EQ(each.at("intensity").as_double(), std::stod(mark.at("intensity")));
@@ -104,11 +103,10 @@ TEST_F(Pictures, ThePageNeedsNothingElseAndCarriesTheFigures) {
   for (const char* outside : {"src=", "href=", "url(", "@import"}) {
     EXPECT_EQ(page.find(outside), std::string::npos) << outside;
   }
-  EXPECT_EQ(page.find("Llama <&>"), page.rfind("Llama <&>")) << "only within the JSON";
   const std::string open = "<script type=\"application/json\" id=\"plan\">";
   const size_t begin = page.find(open) + open.size();
-  const json::value figures = json::parse(page.substr(begin, page.find("</script>") - begin));
-  EXPECT_EQ(figures, json::value(json_));
+  EXPECT_EQ(page.substr(0, begin).find("Llama <&>"), std::string::npos) << "escaped";
+  EXPECT_EQ(page.substr(begin, page.find("</script>") - begin), json::serialize(json_));
 }
 
 TEST_F(Pictures, APlanThatDoesNotFitHasPicturesToo) {
@@ -116,7 +114,9 @@ TEST_F(Pictures, APlanThatDoesNotFitHasPicturesToo) {
   device.memory_bytes = int64_t{1} << 30;
   const Plan plan = testing::plan_on(device, "Llama-3.1-8B", "bf16");
   ASSERT_FALSE(plan.fits);
-  const Report report{.plan = &plan, .model = "m"};
+  Report report;
+  report.plan = &plan;
+  report.model = "m";
   EXPECT_NE(ledger_svg(report).find("does not fit"), std::string::npos);
   EXPECT_FALSE(memory_svg(report).empty());
   EXPECT_NE(report_text(report).find("DOES NOT FIT"), std::string::npos);

@@ -1,6 +1,7 @@
 #include "quire/plan/plan.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,9 +26,20 @@ double textbook_bits(const Plan& plan) {
       return 32;
     case DType::kQ8_0:
       return 8;
+    case DType::kQ6_K:
+      return 6;
+    case DType::kQ5_0:
+    case DType::kQ5_1:
+    case DType::kQ5_K:
+      return 5;
     case DType::kQ4_0:
     case DType::kQ4_1:
+    case DType::kQ4_K:
       return 4;
+    case DType::kQ3_K:
+      return 3;
+    case DType::kQ2_K:
+      return 2;
     default:
       return 16;
   }
@@ -38,18 +50,17 @@ std::string why_weights(const Plan& plan, int64_t scales, int64_t padding) {
   const auto add = [&why](const std::string& text) { why += (why.empty() ? "" : "; ") + text; };
   if (scales > 0) add(fmt::format("{} B of scales and minima", scales));
   if (padding > 0) add(fmt::format("{} B of padding to panels of 16 outputs", padding));
-  const bool cpu = plan.options.record.kind == Device::Kind::kCpu;
+  std::map<int, std::string> wider;  // by the bits they are held with
   for (const LedgerLine& line : plan.ranks.front().lines) {
-    if (line.part != LedgerLine::Part::kWeights) continue;
-    if (line.name == "embed_tokens" && textbook_bits(plan) < 16 &&
-        line.format.starts_with("dense")) {
-      add("the embedding and the head stay wider than the formula has them");
-    }
-    if (cpu && textbook_bits(plan) == 16 && line.format == "dense fp32") {
-      add("16-bit floats that bf16 cannot hold exactly are held as fp32 on a CPU (--dtype bfloat16 "
-          "halves them)");
-      break;
-    }
+    if (line.part != LedgerLine::Part::kWeights || line.parameters == 0) continue;
+    const double bits = static_cast<double>(line.bytes - line.scale_bytes - line.padding_bytes) *
+                        8 / static_cast<double>(line.parameters);
+    if (line.format.starts_with("fp32") || bits < textbook_bits(plan) + 0.5) continue;
+    std::string& names = wider[static_cast<int>(bits + 0.5)];
+    names += (names.empty() ? "" : ", ") + line.name;
+  }
+  for (const auto& [bits, names] : wider) {
+    add(fmt::format("held wider than the formula has it, with {} bits: {}", bits, names));
   }
   add("norms, biases and rotary frequencies are fp32");
   if (plan.ranks.size() > 1) {

@@ -141,16 +141,21 @@ std::vector<RankShare> ranks_of(const ModelConfig& config, const RecordOptions& 
 
 DType planned_kv_dtype(const PlannedModel& model, const RecordOptions& options) {
   const std::string& text = options.kv_cache_dtype;
-  if (text == "bfloat16" || text == "bf16" || text == "float16" || text == "fp16") {
-    return DType::kBF16;
-  }
+  if (text == "bfloat16" || text == "bf16") return DType::kBF16;
+  if (text == "float16" || text == "fp16" || text == "half") return DType::kF16;
   if (text == "float32" || text == "fp32") return DType::kF32;
-  if (text != "auto") throw LoadError("--kv-cache-dtype", "", "auto, bfloat16 or float32", text);
+  if (text != "auto")
+    throw LoadError("--kv-cache-dtype", "", "auto, bfloat16, float16 or float32", text);
   const WeightDType dtype = load_options(options).dtype;
   const DType stored = options.format != nullptr ? options.format->stored : model.config.dtype;
   const bool follows_fp32 =
       dtype == WeightDType::kFloat32 || (dtype == WeightDType::kAuto && stored == DType::kF32);
   return follows_fp32 ? DType::kF32 : DType::kBF16;
+}
+
+std::string_view kv_dtype_name(DType dtype) {
+  if (dtype == DType::kF32) return "float32";
+  return dtype == DType::kF16 ? "float16" : "bfloat16";
 }
 
 std::vector<StageProgram> record_stages(const PlannedModel& model, const RecordOptions& options) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quire/backend/program.h"
@@ -49,6 +50,8 @@ struct StageProgram {
 
 /// The types that `options` come to with this model.
 DType planned_kv_dtype(const PlannedModel& model, const RecordOptions& options);
+/// As --kv-cache-dtype has it: "bfloat16".
+std::string_view kv_dtype_name(DType dtype);
 
 /// Checks the degrees (LoadErrors name the option and what would do), then records every stage.
 /// Layers go to stages in order, the first ones taking one more where they do not divide.

@@ -24,6 +24,9 @@ struct Report {
   int64_t output_len = 0;
   std::vector<Alternative> alternatives;
   std::optional<TunedConfig> config;  // when it fits
+
+  /// The model's name without the folders it lies in.
+  std::string title() const { return model.substr(model.rfind('/') + 1); }
 };
 
 /// For a terminal.

@@ -53,7 +53,7 @@ std::string settings(const Report& report) {
 
 std::string report_html(const Report& report) {
   const std::string title =
-      svg::escaped(fmt::format("{} on {}", report.model, report.plan->options.device.name));
+      svg::escaped(fmt::format("{} on {}", report.title(), report.plan->options.device.name));
   std::string page = fmt::format(
       "<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{0}</title>"
       "<style>{1}</style></head><body>\n<h1>{0}</h1>\n",

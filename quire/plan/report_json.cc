@@ -224,7 +224,7 @@ json::object memory_json(const Plan& plan) {
           {"problem", plan.problem},
           {"memory_bytes", plan.options.memory_bytes},
           {"budget_bytes", plan.budget_bytes()},
-          {"kv_dtype", plan.kv_dtype == DType::kF32 ? "float32" : "bfloat16"},
+          {"kv_dtype", kv_dtype_name(plan.kv_dtype)},
           {"block_tokens", plan.block_tokens()},
           {"num_blocks", plan.num_blocks},
           {"max_model_len", plan.max_model_len},

@@ -123,9 +123,8 @@ class TextReport {
 
   void kv() {
     const RankLedger& rank = plan_.fullest();
-    put("\nKV cache ({}): {} a token, {} a block of {}",
-        plan_.kv_dtype == DType::kF32 ? "fp32" : "16-bit", bytes(rank.kv_token_bytes),
-        bytes(rank.kv_block_bytes), plan_.block_tokens());
+    put("\nKV cache ({}): {} a token, {} a block of {}", kv_dtype_name(plan_.kv_dtype),
+        bytes(rank.kv_token_bytes), bytes(rank.kv_block_bytes), plan_.block_tokens());
     if (!plan_.fits) {
       put(".\n");
       return;

@@ -21,6 +21,7 @@ using backend::dryrun::StepShape;
 ActType act_of(const Program& program, const Op& op) {
   if (op.kind == OpKind::kAttention) {
     const auto& group = program.cache_groups[static_cast<size_t>(op.cache_group)];
+    // 16-bit pages of either kind meet the same units on a GPU; a CPU widens fp16.
     return group.dtype == DType::kBF16 ? ActType::kBF16 : ActType::kF32;
   }
   if (op.kind != OpKind::kMatmul) return ActType::kF32;

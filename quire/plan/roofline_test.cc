@@ -52,13 +52,12 @@ TEST(Roofline, TheRidgeIsWhereTheRoofTurns) {
 // A model that lies in the last cache is read at its rate; one that does not at the memory's.
 TEST(Roofline, WhatFitsACacheIsReadFromIt) {
   Device device = round_device();
-  device.levels.insert(device.levels.begin(), {.name = "L3", .bytes = int64_t{1} << 30,
-                                               .bytes_per_second = 400e9});
+  device.levels.insert(device.levels.begin(),
+                       {.name = "L3", .bytes = int64_t{1} << 30, .bytes_per_second = 400e9});
   const Plan small = plan_on(device, "SmolLM2-135M", "q4_0");
   EXPECT_EQ(named(step_time(small, decode_step(1, 100)), "layers.3.mlp.down_proj").level, "L3");
   const Plan large = plan_on(device, "Llama-3.2-3B", "bf16");
-  EXPECT_EQ(named(step_time(large, decode_step(1, 100)), "layers.3.mlp.down_proj").level,
-            "memory");
+  EXPECT_EQ(named(step_time(large, decode_step(1, 100)), "layers.3.mlp.down_proj").level, "memory");
   // A level whose rate nobody knows is not reckoned with.
   device.levels.front().bytes_per_second = 0;
   const Plan unknown = plan_on(device, "SmolLM2-135M", "q4_0");
@@ -95,8 +94,7 @@ TEST(Roofline, TensorParallelRanksTalkTwiceALayer) {
   const double reduce = 5e-6 + 2 * 3.0 / 4 * 2048 * 4 / 10e9;
   const double gather = 5e-6 + 128256 * 4 * 3.0 / 4 / 10e9;
   EXPECT_NEAR(step.link_seconds, 33 * reduce + gather, 1e-12);
-  EXPECT_EQ(step_time(plan_on(device, "Llama-3.2-1B", "bf16"), decode_step(1, 10)).link_seconds,
-            0);
+  EXPECT_EQ(step_time(plan_on(device, "Llama-3.2-1B", "bf16"), decode_step(1, 10)).link_seconds, 0);
 }
 
 TEST(Roofline, StagesHandOnHiddenStates) {
@@ -106,8 +104,7 @@ TEST(Roofline, StagesHandOnHiddenStates) {
   const StepTime step = step_time(plan, decode_step(2, 10));
   EXPECT_NEAR(step.link_seconds, 3 * (5e-6 + 2.0 * 2048 * 4 / 10e9), 1e-12);
   // All stages together do what one rank would.
-  const StepTime alone =
-      step_time(plan_on(device, "Llama-3.2-1B", "bf16"), decode_step(2, 10));
+  const StepTime alone = step_time(plan_on(device, "Llama-3.2-1B", "bf16"), decode_step(2, 10));
   EXPECT_EQ(step.operations, alone.operations);
 }
 
@@ -130,8 +127,8 @@ TEST(Forecast, BatchesShareTheWeights) {
 TEST(StepClock, AgreesWithTheLinesItWasMadeFrom) {
   const Plan plan = plan_on(round_device(), "Llama-3.2-1B", "q8_0");
   const StepClock clock(plan);
-  for (const auto& [batch, context] : {std::pair<int64_t, int64_t>{1, 100}, {8, 1000},
-                                       {24, 700}, {100, 300}}) {
+  for (const auto& [batch, context] :
+       {std::pair<int64_t, int64_t>{1, 100}, {8, 1000}, {24, 700}, {100, 300}}) {
     const double exact = step_time(plan, decode_step(batch, context)).middle();
     EXPECT_NEAR(clock.seconds(batch, batch * context), exact, 0.05 * exact)
         << batch << " x " << context;

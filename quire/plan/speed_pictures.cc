@@ -94,8 +94,8 @@ class RooflinePicture {
     }
     const double peak = std::max({device_.peak_fp32, device_.peak_bf16, device_.peak_int8});
     const double rows = static_cast<double>(decode.size() + prefill.size());
-    Page page(kWidth, std::max(770.0, 200 + 58 * rows),
-              fmt::format("{}: roofline of {} (batch 1, context {}; prompt of {})", report_.model,
+    Page page(kWidth, std::max(770.0, 200 + 50 * rows),
+              fmt::format("{}: roofline of {} (batch 1, context {}; prompt of {})", report_.title(),
                           device_.name, report_.forecast->batches.front().context,
                           report_.forecast->prefill.tokens));
     Chart chart(
@@ -127,6 +127,7 @@ class RooflinePicture {
       page.text(chart.x(at) - 8, chart.y(at * level.bytes_per_second) - 12,
                 fmt::format("{} {}", level.name, rate_text(level.bytes_per_second, "B/s")), 14,
                 "end", "#444");
+      labels_.push_back({chart.x(at) - 200, chart.y(at * level.bytes_per_second) - 36, 205, 38});
     }
     const std::pair<const char*, ActType> kinds[] = {
         {"fp32", ActType::kF32}, {"bf16", ActType::kBF16}, {"int8", ActType::kI8}};
@@ -231,7 +232,7 @@ std::string throughput_svg(const Report& report) {
     if (point.fits) last_fit = batch;
   }
   Page page(kWidth, 600,
-            fmt::format("{} on {}: decode, {} tokens of context", report.model,
+            fmt::format("{} on {}: decode, {} tokens of context", report.title(),
                         report.plan->options.device.name, forecast.batches.front().context));
   Chart rate(page, {110, 110, 460, 390}, svg::doubling_axis("sequences in the batch", batches),
              svg::linear_axis("tokens/s", most_rate, plain_tick));

@@ -55,7 +55,7 @@ class Tuner {
             dtype == "auto"
                 ? "auto holds each as narrow as it can exactly be held"
                 : fmt::format("{} decides how those that are not quantized are held", dtype)));
-    add("kv_cache_dtype", plan_.kv_dtype == DType::kF32 ? "float32" : "bfloat16",
+    add("kv_cache_dtype", std::string(kv_dtype_name(plan_.kv_dtype)),
         fmt::format("A token's keys and values take {} a rank in {} layers of {} KV heads.",
                     bytes_text(static_cast<double>(plan_.fullest().kv_token_bytes)),
                     plan_.fullest().share.end_layer - plan_.fullest().share.first_layer,

@@ -22,7 +22,7 @@ constexpr int32_t kBlockTokens = 16;
 class KeptTierTest : public testing::Test {
  protected:
   SwapSpace::Options swap_options(int64_t num_blocks = 8) const {
-    return {.groups = {{.num_layers = 2, .num_kv_heads = 1, .head_dim = 8}},
+    return {.groups = {{.num_layers = 2, .num_kv_heads = 1, .head_dim = 16}},
             .num_blocks = num_blocks,
             .file = KeptTier::blocks_file(folder_.path())};
   }
@@ -98,7 +98,7 @@ TEST_F(KeptTierTest, DamagedAndMissingBlocksAreLeftOut) {
   {
     std::fstream blocks(KeptTier::blocks_file(folder_.path()),
                         std::ios::binary | std::ios::in | std::ios::out);
-    blocks.seekp(3 * 1024 + 777);
+    blocks.seekp(3 * 2048 + 777);
     blocks.put('\0');
   }
   EXPECT_EQ(found(), (std::map<int32_t, uint64_t>{{2, 2}, {5, 5}}));

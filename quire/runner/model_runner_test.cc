@@ -128,8 +128,8 @@ TEST(ModelRunner, BindsThePlanAndSamplesItsRows) {
 }
 
 const std::vector<backend::CacheGroupSpec> kTwoGroups = {
-    {.num_layers = 3, .num_kv_heads = 2, .head_dim = 8, .dtype = DType::kBF16},
-    {.num_layers = 1, .num_kv_heads = 1, .head_dim = 4, .dtype = DType::kF32, .block_tokens = 32}};
+    {.num_layers = 3, .num_kv_heads = 2, .head_dim = 16, .dtype = DType::kBF16},
+    {.num_layers = 1, .num_kv_heads = 1, .head_dim = 16, .dtype = DType::kF32, .block_tokens = 32}};
 
 TEST(ModelRunner, BlockOperationsReachTheBackendInTheirOrder) {
   ScriptedBackend backend;
@@ -205,9 +205,9 @@ TEST(KvStore, OneSlabAGroupCountedInTheLedger) {
   MemoryLedger ledger;
   KvStore store({.groups = groups, .num_blocks = 5, .ledger = &ledger});
   ASSERT_EQ(store.slabs().size(), 2U);
-  // K and V of 16 tokens: 2 * 16 * 8 * 2 bytes a head, two heads, three layers, five blocks.
-  EXPECT_EQ(store.slabs()[0].layer_stride, 512 * 2 * 5);
-  EXPECT_EQ(store.bytes(), 512 * 2 * 5 * 3 + 2 * 512 * 5);
+  // K and V of 16 tokens: 2 * 16 * 16 * 2 bytes a head, two heads, three layers, five blocks.
+  EXPECT_EQ(store.slabs()[0].layer_stride, 1024 * 2 * 5);
+  EXPECT_EQ(store.bytes(), 1024 * 2 * 5 * 3 + 2 * 2048 * 5);
   EXPECT_EQ(store.bytes(), KvStore::bytes_for(groups, 5));
   EXPECT_EQ(ledger.current(MemoryTag::kKvCache), store.bytes());
   store.poison();

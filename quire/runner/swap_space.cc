@@ -109,9 +109,12 @@ void SwapSpace::reserve(int64_t block) {
   for (int64_t extent = first; extent <= last; ++extent) {
     if (reserved_[static_cast<size_t>(extent)]) continue;
     const int64_t begin = extent * kExtentBytes;
+    int failed = 0;
+    do {
+      failed = fallocate(fd_, 0, begin, std::min(kExtentBytes, bytes() - begin));
+    } while (failed != 0 && errno == EINTR);
     // Where a file system cannot do this, its size was checked at the start, and that is all.
-    if (fallocate(fd_, 0, begin, std::min(kExtentBytes, bytes() - begin)) != 0 &&
-        (errno == ENOSPC || errno == EDQUOT)) {
+    if (failed != 0 && (errno == ENOSPC || errno == EDQUOT)) {
       throw std::runtime_error("the disk of the swap file is full");
     }
     reserved_[static_cast<size_t>(extent)] = true;

@@ -16,9 +16,9 @@ namespace quire::runner {
 namespace {
 
 const std::vector<backend::CacheGroupSpec> kGroups = {
-    {.num_layers = 3, .num_kv_heads = 2, .head_dim = 8, .dtype = DType::kBF16},
-    {.num_layers = 1, .num_kv_heads = 1, .head_dim = 4, .dtype = DType::kF32, .block_tokens = 32}};
-constexpr int64_t kBlockBytes = 1024 * 3 + 1024;
+    {.num_layers = 3, .num_kv_heads = 2, .head_dim = 16, .dtype = DType::kBF16},
+    {.num_layers = 1, .num_kv_heads = 1, .head_dim = 16, .dtype = DType::kF32, .block_tokens = 32}};
+constexpr int64_t kBlockBytes = 2048 * 3 + 4096;
 
 std::string error_of(const SwapSpace::Options& options) {
   try {
@@ -34,12 +34,12 @@ TEST(SwapSpace, ABlocksBytesLieTogetherGroupByGroup) {
   const SwapSpace swap({.groups = kGroups, .num_blocks = 5, .ledger = &ledger});
   EXPECT_EQ(swap.block_bytes(), kBlockBytes);
   EXPECT_EQ(swap.group_offset(0), 0);
-  EXPECT_EQ(swap.group_offset(1), 3072);
+  EXPECT_EQ(swap.group_offset(1), 6144);
   EXPECT_EQ(swap.block(2).data(), swap.data() + 2 * kBlockBytes);
   EXPECT_EQ(ledger.current(MemoryTag::kSwapSpace), 5 * kBlockBytes);
 
   const KvStore store({.groups = kGroups, .num_blocks = 2, .swap = &swap, .ledger = &ledger});
-  EXPECT_EQ(store.slabs()[1].swap, swap.data() + 3072);
+  EXPECT_EQ(store.slabs()[1].swap, swap.data() + 6144);
   EXPECT_EQ(store.slabs()[1].swap_block_stride, kBlockBytes);
   EXPECT_EQ(store.slabs()[0].num_swap_blocks, 5);
 }

@@ -15,7 +15,7 @@ constexpr int64_t kChainRows = 16;
 // How long a claim may stay open, over twice what its items should take, before an idle worker
 // computes it again; and what it may take where the idle worker has no measure of its own.
 constexpr int64_t kGraceNs = 5'000;
-constexpr int64_t kUnknownClaimNs = 100'000;
+constexpr int64_t kUnknownClaimNs = 30'000;
 // Spinning longer than this for others loses more where they aren't running (the system favours
 // threads that sleep) than a wake-up costs where they are.
 constexpr int64_t kSpinNs = 30'000;

@@ -20,7 +20,7 @@ namespace quire::bench {
 namespace {
 
 using backend::ActType;
-
+using backend::Layout;
 using backend::Offset;
 using backend::PackedWeight;
 using backend::WeightSpec;
@@ -48,6 +48,15 @@ std::optional<WeightSpec> int4(const LinearShape& shape) {
   const int64_t group = kGroup == 0 ? shape.in : kGroup;
   if (shape.in % group != 0) return std::nullopt;
   return cpu::int4_spec(shape.in, shape.out, group, kOffset, kOffset == Offset::kConstant ? 8 : 0);
+}
+
+/// As K-quants are held: scales of two levels, 256 inputs the second.
+template <Layout kLayout, int64_t kGroup, Offset kOffset>
+std::optional<WeightSpec> super_blocks(const LinearShape& shape) {
+  if (shape.in % 256 != 0) return std::nullopt;
+  WeightSpec spec = cpu::int8_spec(shape.in, shape.out, kGroup, kOffset);
+  spec.layout = kLayout;
+  return cpu::two_levels(spec, 256);
 }
 
 bool wanted(const std::vector<std::string>& names, std::string_view name) {
@@ -297,6 +306,10 @@ const std::vector<LinearLayout>& linear_layouts() {
       {"int4-g32-min", int4<32, Offset::kMin>},
       {"int4-g64", int4<64, Offset::kConstant>},
       {"int4-g128", int4<128, Offset::kConstant>},
+      {"int4-g128-zeros", int4<128, Offset::kZeros>},
+      {"q4_k", super_blocks<Layout::kInt4Group, 32, Offset::kMin>},
+      {"q5_k", super_blocks<Layout::kInt8Group, 32, Offset::kMin>},
+      {"q6_k", super_blocks<Layout::kInt8Group, 16, Offset::kNone>},
   };
   return kLayouts;
 }

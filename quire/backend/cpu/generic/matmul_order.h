@@ -2,19 +2,25 @@
 // the packed form of activations it is computed from.
 //
 // One accumulator an output and slice, from zero, K in order. `w` and `a` are exact conversions of
-// what is stored; code = stored code - zero (int8 is stored + 128, its zero is 128); f() is the
-// conversion to fp32, rounding to nearest even; every fma and product is rounded once. Per slice:
+// what is stored; code = stored code - zero (int8 is stored + 128, its zero is 128; where groups
+// have zeros of their own, code = stored code). scale and min are fp32: an fp16 number, or, of two
+// levels, its exact product with a byte. f() is the conversion to fp32, rounding to nearest even;
+// every fma and product is rounded once. Per slice, by activations:
 //
-//   activations | dense weight                | int8 and int4 weight
-//   fp32        | acc = fma(a, w, acc)        | w = fma(scale, code, min or 0), acc = fma(a, w,
-//   acc) bf16        | (fp32 weight: not a kind)   | group dot d from 0: for each pair d =
-//   dot2(pair, d)
-//               | for each pair of inputs     | acc = fma(d, scale, acc)
-//               | (2i, 2i+1):                 | kMin: acc = fma(min, s, acc), s = the group's sum
-//               of a | acc = dot2(pair, acc)       | pairs: (4i, 4i+2), (4i+1, 4i+3)
-//   int8        | (not a kind)                | d = sum of stored * a - zero * sum(a), exact int32
-//               |                             | acc = fma(f(d), scale_w * scale_a, acc)
-//               |                             | kMin: acc = fma(min, scale_a * f(sum(a)), acc)
+// fp32, dense weight:
+//   acc = fma(a, w, acc)
+// fp32, int8 and int4 weight (min = 0 without, -(scale * zero) for zeros):
+//   w = fma(scale, code, min), acc = fma(a, w, acc)
+// bf16, dense bf16 weight (fp32 and fp16 ones meet fp32 alone):
+//   for each pair of inputs (2i, 2i + 1): acc = dot2(pair, acc)
+// bf16, int8 and int4 weight:
+//   a group's dot d from 0: for each pair of (4i, 4i + 2), (4i + 1, 4i + 3): d = dot2(pair, d)
+//   acc = fma(d, scale, acc)
+//   mins and zeros: acc = fma(min, s, acc), s = the group's sum of a
+// int8, int8 and int4 weight:
+//   d = sum of stored code * a - zero * sum(a), exact in int32, the group's own zero or the weight's
+//   acc = fma(f(d), scale * scale_a, acc)
+//   mins: acc = fma(min, scale_a * f(sum(a)), acc)
 //
 //   dot2(pair (x, y), d) = fma(a_x, w_x, fma(a_y, w_y, d)): what vdpbf16ps computes, but for its
 //   treating denormals as 0.
