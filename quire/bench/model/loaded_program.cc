@@ -19,7 +19,9 @@ using backend::cpu::CpuBackend;
 
 CpuBackend::Options backend_options(const LoadedProgramOptions& options) {
   CpuBackend::Options cpu;
+  cpu.cpus = options.llm.cpu_affinity;
   cpu.num_threads = options.llm.threads;
+  if (cpu.num_threads == 0) cpu.num_threads = static_cast<int>(cpu.cpus.size());
   cpu.time_ops = options.time_ops;
   return cpu;
 }

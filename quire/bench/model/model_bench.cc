@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -52,8 +53,43 @@ llm::Options engine_options(const ModelBenchOptions& options) {
   llm.max_num_batched_tokens = std::max<int64_t>(llm.max_num_batched_tokens, llm.max_num_seqs);
   llm.num_gpu_blocks_override = std::max(blocks_of(length), batch * blocks_of(decoded));
   llm.enable_prefix_caching = false;
+  llm.swap_space_bytes = 0;
+  llm.target_itl_ms = 0;  // prompts are computed in as few steps as steps_of_prompts() says
   return llm;
 }
+
+/// Stops the engine's thread between two steps, so that requests which are submitted one by one
+/// start together.
+class Gate {
+ public:
+  /// On the engine's thread, after a step.
+  void pass() {
+    std::unique_lock lock(mutex_);
+    opened_.wait(lock, [this] { return open_; });
+  }
+  void set_open(bool open) {
+    const std::lock_guard lock(mutex_);
+    open_ = open;
+    opened_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool open_ = true;
+};
+
+/// Closed while it lives.
+class ClosedGate {
+ public:
+  explicit ClosedGate(Gate& gate) : gate_(gate) { gate_.set_open(false); }
+  ~ClosedGate() { gate_.set_open(true); }
+  ClosedGate(const ClosedGate&) = delete;
+  ClosedGate& operator=(const ClosedGate&) = delete;
+
+ private:
+  Gate& gate_;
+};
 
 /// A test of the list: prefill of some length or decode of some batch, with its samples.
 struct Test {
@@ -77,7 +113,8 @@ class ModelBench {
 
   ModelBenchResult run() {
     list_tests();
-    const llm::Options llm_options = engine_options(options_);
+    llm::Options llm_options = engine_options(options_);
+    llm_options.on_step = [this](const engine::StepStats&) { gate_.pass(); };
     llm::LLM llm(llm_options);
     const int total = options_.rounds * static_cast<int>(tests_.size());
     int done = 0;
@@ -103,7 +140,9 @@ class ModelBench {
  private:
   static ThreadPool::Options pool_options(const ModelBenchOptions& options) {
     ThreadPool::Options pool;
+    pool.cpus = options.llm.cpu_affinity;
     pool.num_threads = options.llm.threads;
+    if (pool.num_threads == 0) pool.num_threads = static_cast<int>(pool.cpus.size());
     return pool;
   }
 
@@ -139,7 +178,7 @@ class ModelBench {
   }
 
   /// Seconds of the prompt, or of a decode step.
-  double measure(llm::LLM& llm, const Test& test, int64_t salt) const {
+  double measure(llm::LLM& llm, const Test& test, int64_t salt) {
     return test.is_prefill ? prefill_seconds(llm, test.tokens, salt)
                            : decode_seconds(llm, test.batch, salt);
   }
@@ -169,14 +208,20 @@ class ModelBench {
     return seconds(summary->first_token - summary->first_scheduled);
   }
 
-  /// In the window where all streams decode: after the last one's first token, up to the first
-  /// one's last.
-  double decode_seconds(llm::LLM& llm, int64_t batch, int64_t salt) const {
+  std::vector<engine::OutputStream> start_streams(llm::LLM& llm, int64_t batch, int64_t salt) {
+    const ClosedGate closed(gate_);
     std::vector<engine::OutputStream> streams;
     for (int64_t i = 0; i < batch; ++i) {
       streams.push_back(
           submit(llm, options_.context, output_tokens(options_, batch), salt * 1000 + i));
     }
+    return streams;
+  }
+
+  /// In the window where all streams decode: after the last one's first token, up to the first
+  /// one's last.
+  double decode_seconds(llm::LLM& llm, int64_t batch, int64_t salt) {
+    std::vector<engine::OutputStream> streams = start_streams(llm, batch, salt);
     std::vector<Clock::time_point> times;
     Clock::time_point begin = Clock::time_point::min();
     Clock::time_point end = Clock::time_point::max();
@@ -213,6 +258,7 @@ class ModelBench {
   }
 
   const ModelBenchOptions& options_;
+  Gate gate_;
   ThreadPool pool_;
   CeilingRounds ceilings_;
   std::vector<Test> tests_;
