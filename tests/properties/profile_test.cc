@@ -271,6 +271,22 @@ TEST(VerifyMemory, TinyModelsTakeWhatIsCounted) {
   }
 }
 
+TEST(VerifyMemory, FindsAByteTooManyInEachPart) {
+  const checkpoint::testing::TempFolder folder;
+  golden::write_folder(golden::tiny_models().front(), folder.path());
+  const llm::Options options = options_for(folder.path());
+  const llm::MemoryReport right = llm::count_memory(options);
+  for (int64_t llm::MemoryReport::*part :
+       {&llm::MemoryReport::weights, &llm::MemoryReport::kv_cache, &llm::MemoryReport::arena,
+        &llm::MemoryReport::worker_scratch, &llm::MemoryReport::other}) {
+    llm::Prediction wrong{.plan = right};
+    wrong.plan.*part += 1;
+    EXPECT_FALSE(llm::verify_memory(options, wrong).ok());
+  }
+  llm::Prediction large{.plan = right, .process_bytes = int64_t{200} << 20};
+  EXPECT_FALSE(llm::verify_memory(options, large).ok());
+}
+
 TEST(VerifyMemory, SaysWhatDiffers) {
   llm::Verification wrong;
   wrong.lines = {{"weights", 100, 101, 0}, {"resident", 1000, 1050, 50}};
