@@ -126,6 +126,7 @@ TEST(Rescue, WhatALateWorkerDoesIsDropped) {
   const TinyConfig config = config_of(Layout::kInt4Group);
   const std::vector<Logits> expected = steps_alone(config);
   int played = 0;
+  int64_t rescues = 0;  // not in every run: worker 0 may have had work left in the same phase
   for (int stop_at = 0; stop_at < 30; ++stop_at) {
     LateReturn script(stop_at, 3 * stop_at % 13);
     CpuBackend::Options options = on_threads(2);
@@ -136,9 +137,10 @@ TEST(Rescue, WhatALateWorkerDoesIsDropped) {
     EXPECT_TRUE(same_bits(expected, some_steps(driver))) << "stopped at " << stop_at;
     if (!script.end()) continue;
     ++played;
-    EXPECT_GT(backend.num_rescues(), 0);
+    rescues += backend.num_rescues();
   }
   EXPECT_GT(played, 0) << "worker 1 never had anything to do";
+  EXPECT_GT(rescues, 0);
 }
 
 TEST(Rescue, AStepDoesNotWaitForAStoppedWorker) {
