@@ -74,6 +74,23 @@ TEST(ProgramBuilder, ATiedWeightIsCountedOnce) {
   EXPECT_EQ(program.weight_bytes(), table->bytes());
 }
 
+TEST(ProgramBuilder, AStageBeginsWithAnInputAndEndsWithHiddenStates) {
+  ProgramBuilder p({.max_tokens = 16, .max_logits = 8, .cache_groups = {}});
+  const Tensor in = p.input(64);
+  const Tensor h = p.rms_norm(in, std::vector<float>(64, 1.0f), 1e-5f);
+  const Tensor out = p.add(in, p.matmul(h, weight(64, 64), {}, ActType::kF32, "proj"));
+  const Program stage = p.finish_stage(out);
+  EXPECT_EQ(stage.ops.size(), 3u) << "an input is no operation";
+  EXPECT_EQ(stage.logits, -1);
+  const TensorDecl& input = stage.tensors[static_cast<size_t>(in.index)];
+  const TensorDecl& result = stage.tensors[static_cast<size_t>(out.index)];
+  EXPECT_EQ(input.first_op, 0);
+  EXPECT_EQ(input.last_op, 2);
+  EXPECT_EQ(result.last_op, 3) << "it outlives the last operation";
+  const int64_t size = 16 * result.row_bytes;
+  EXPECT_TRUE(result.offset >= input.offset + size || input.offset >= result.offset + size);
+}
+
 TEST(WeightSpec, SlicesAreTheLargestCutIntoWholeGroups) {
   const auto slices = [](int64_t in, int64_t group) {
     WeightSpec spec;

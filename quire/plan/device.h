@@ -46,6 +46,9 @@ struct Device {
   Link host;                        // of a GPU
   Reach compute = {0.4, 0.75};
   Reach bandwidth = {0.6, 0.9};
+  /// Whether memory is read while arithmetic runs, so that a line takes the longer of the two: a
+  /// GPU's many warps see to that. A core mostly does one after the other: there they add up.
+  bool overlaps = true;
   /// What every operation costs beside its work: a launch, or a barrier of all workers.
   double operation_seconds = 0;
   std::vector<std::string> sources;

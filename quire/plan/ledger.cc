@@ -31,7 +31,7 @@ std::string kind_of(std::string_view tensor) {
 int64_t code_bits(const WeightSpec& spec) {
   switch (spec.layout) {
     case backend::Layout::kDense:
-      return spec.dtype == DType::kF32 ? 32 : 16;
+      return dtype_info(spec.dtype).block_bytes * 8;
     case backend::Layout::kInt8Group:
       return 8;
     case backend::Layout::kInt4Group:
@@ -42,9 +42,8 @@ int64_t code_bits(const WeightSpec& spec) {
 
 /// The packed scales of the outputs there are, without those that fill the last panel.
 int64_t true_scale_bytes(const WeightSpec& spec) {
-  const int64_t lanes = spec.num_groups() * backend::group_entry_bytes(spec) +
-                        spec.num_super_groups() * backend::super_entry_bytes(spec);
-  return spec.out * (lanes / backend::kPanel);
+  const int64_t lanes = backend::num_panels(spec.out) * backend::kPanel;
+  return backend::packed_scale_bytes(spec) / lanes * spec.out;
 }
 
 std::string format_text(const WeightSpec& spec) {
@@ -131,18 +130,17 @@ void add_cpu_estimates(const LedgerOptions& options, const RankShare& share,
     lines.push_back({.part = Part::kOther,
                      .name = "tokenizer",
                      .format = {},
-                     .bytes = options.vocab_size * 250,
+                     .bytes = options.vocab_size * 200,
                      .estimate = true,
-                     .note =
-                         "250 bytes a vocabulary entry: its text, its id and its merges; measured "
-                         "are 160 to 180 with one merge an entry, and some have more"});
+                     .note = "200 bytes a vocabulary entry: its text, its id and its merges, as "
+                             "measured on a vocabulary of 49,152"});
   }
   lines.push_back({.part = Part::kOther,
                    .name = "process",
                    .format = {},
-                   .bytes = 24 * kMib + options.workers * kMib / 4,
+                   .bytes = 14 * kMib + options.workers * kMib / 4,
                    .estimate = true,
-                   .note = "code, heap and stacks, as measured"});
+                   .note = "code, heap and stacks of an idle server, as measured"});
   const int64_t ranks = int64_t{options.tensor_parallel} * options.pipeline_parallel;
   if (ranks > 1) {
     lines.push_back({.part = Part::kOther,

@@ -79,6 +79,8 @@ class StageTimer {
     const double compute = static_cast<double>(line.operations) / line.peak;
     line.memory_bound = move >= compute;
     line.seconds = std::max(move, compute);
+    line.memory_seconds = move;
+    line.arithmetic_seconds = compute;
     return line;
   }
 
@@ -129,8 +131,6 @@ StepTime step_time(const Plan& plan, const StepShape& step) {
   QUIRE_CHECK(device.has_ceilings());
   StepTime time;
   time.tokens = step.num_tokens();
-  double memory = 0;
-  double compute = 0;
   for (const StageProgram& stage : plan.stages) {
     StageTimer(device, stage.program, step).add_lines(time);
     time.overhead_seconds += overhead_seconds(device, stage.program);
@@ -138,12 +138,17 @@ StepTime step_time(const Plan& plan, const StepShape& step) {
   for (const LineTime& line : time.lines) {
     time.operations += line.operations;
     time.bytes += line.bytes;
-    (line.memory_bound ? memory : compute) += line.seconds;
+    time.compute_seconds += line.seconds;
   }
-  time.compute_seconds = memory + compute;
   time.link_seconds = link_seconds(plan, step);
   const auto with = [&](double bandwidth, double peak) {
-    return memory / bandwidth + compute / peak + time.overhead_seconds + time.link_seconds;
+    double seconds = time.overhead_seconds + time.link_seconds;
+    for (const LineTime& line : time.lines) {
+      const double move = line.memory_seconds / bandwidth;
+      const double compute = line.arithmetic_seconds / peak;
+      seconds += device.overlaps ? std::max(move, compute) : move + compute;
+    }
+    return seconds;
   };
   time.fast_seconds = with(device.bandwidth.high, device.compute.high);
   time.slow_seconds = with(device.bandwidth.low, device.compute.low);

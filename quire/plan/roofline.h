@@ -17,11 +17,13 @@ struct LineTime {
   backend::ActType act = backend::ActType::kF32;
   int64_t operations = 0;
   int64_t bytes = 0;
-  double intensity = 0;  // operations a byte
-  double peak = 0;       // operations a second of this type
-  double bandwidth = 0;  // bytes a second, of the levels its bytes come from
-  double ceiling = 0;    // min(peak, bandwidth x intensity)
-  double seconds = 0;    // at the ceiling
+  double intensity = 0;           // operations a byte
+  double peak = 0;                // operations a second of this type
+  double bandwidth = 0;           // bytes a second, of the levels its bytes come from
+  double ceiling = 0;             // min(peak, bandwidth x intensity)
+  double seconds = 0;             // at the ceiling
+  double memory_seconds = 0;      // bytes / bandwidth
+  double arithmetic_seconds = 0;  // operations / peak
   bool memory_bound = true;
   std::string level;  // where most of its bytes come from
 };
@@ -49,7 +51,8 @@ struct StepTime {
 };
 
 /// The time of a step. Requires a device with ceilings.
-///   line    = max(operations / peak, bytes / bandwidth)
+///   line    = max(operations / peak, bytes / bandwidth) at its ceiling; for the range each divided
+///             by the device's reach, and added where the two do not overlap
 ///   reduce  = latency + 2 (n - 1) / n x bytes / link, two for each layer (after o_proj and
 ///             down_proj) and one for the embedding; the logits are gathered
 ///   stages  = tokens x hidden x element bytes over the link between each two

@@ -86,6 +86,21 @@ TEST(Roofline, SumsAreThoseOfTheLines) {
 }
 
 // Two all-reduces a layer and one behind the embedding, then the logits: by hand for one token.
+TEST(Roofline, WhereNothingOverlapsTimesAddUp) {
+  Device device = round_device();
+  device.compute = {0.5, 1.0};
+  device.bandwidth = {0.5, 1.0};
+  const StepTime both = step_time(plan_on(device, "SmolLM2-135M", "q4_0"), decode_step(16, 100));
+  device.overlaps = false;
+  const StepTime each = step_time(plan_on(device, "SmolLM2-135M", "q4_0"), decode_step(16, 100));
+  double sum = 0;
+  for (const LineTime& line : each.lines) sum += line.memory_seconds + line.arithmetic_seconds;
+  EXPECT_NEAR(each.fast_seconds, sum, 1e-12);
+  EXPECT_NEAR(each.slow_seconds, 2 * sum, 1e-12);
+  EXPECT_NEAR(both.fast_seconds, both.compute_seconds, 1e-12) << "the roofline itself";
+  EXPECT_LT(both.fast_seconds, each.fast_seconds);
+}
+
 TEST(Roofline, TensorParallelRanksTalkTwiceALayer) {
   Device device = round_device();
   device.link = {.name = "wire", .bytes_per_second = 10e9, .latency_seconds = 5e-6};

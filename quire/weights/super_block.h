@@ -36,9 +36,8 @@ struct SuperBlockRows {
   int8_t* sub_mins;  // null without
 };
 
-/// Fills `rows` super-block by super-block: `decode(block, index, rows)` with the bytes of each and its
-/// place among `rows.scales` and `rows.mins`.
-/// `row(r)` is the place of row begin + r.
+/// Fills `rows` super-block by super-block: `decode(block, index, rows)` with the bytes of each and
+/// its place among `rows.scales` and `rows.mins`. `row(r)` is the place of row begin + r.
 template <class Row, class Decode>
 void read_super_rows(const backend::WeightSpec& spec, int64_t block_bytes, int64_t count,
                      backend::WeightRows& rows, Row row, Decode decode) {

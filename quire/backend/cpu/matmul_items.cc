@@ -39,8 +39,8 @@ Portion MatmulItems::portion(int num_workers) const {
     const int64_t panels = kScratchFloats / (rows_ * kPanel);
     return {tile_panels() == 1 ? kTilePanels : 1, panels / tile_panels()};
   }
-  // A worker that is stopped takes what it holds with it: not too much at once.
-  return {1, std::max(items_ / (num_workers * 8), 2 * row_blocks())};
+  // A worker that is stopped keeps what it holds; but every claim packs its activations anew.
+  return {1, std::max(items_ / (num_workers * 2), 2 * row_blocks())};
 }
 
 template <typename Fn>

@@ -23,7 +23,7 @@
 
 namespace quire::backend::cpu {
 
-/// Time one phase has taken over all steps so far, from barrier to barrier.
+/// Time one phase has taken over all steps so far, from its beginning to the next one's.
 struct PhaseTime {
   Phase phase;
   int64_t nanoseconds = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,6 +30,9 @@ using Weight = std::shared_ptr<const PackedWeight>;
 namespace cpu = backend::cpu;
 
 constexpr int64_t kVocab = 64;  // of the table that activations come from
+/// From here on arithmetic binds, wherever the weights lie.
+constexpr int64_t kManyRows = 64;
+constexpr int64_t kOperationsOfMany = 4'000'000'000;  // in a launch of that many rows
 
 template <DType kType>
 std::optional<WeightSpec> dense(const LinearShape& shape) {
@@ -165,32 +169,44 @@ class KernelBench {
   void bench_weight(const LinearLayout& layout, const LinearShape& shape, const WeightSpec& spec) {
     const Weight table = pack(cpu::dense_spec(DType::kF32, shape.in, kVocab));
     std::vector<Weight> weights = {pack(spec)};
-    const int64_t max_rows = *std::max_element(options_.rows.begin(), options_.rows.end());
     const int64_t copies = num_copies(weights.front()->bytes(), options_.cold_bytes);
     while (static_cast<int64_t>(weights.size()) < copies) weights.push_back(pack(spec));
+    // Many rows compute so long at each weight that a few, cold after the ceilings were measured,
+    // are enough.
+    const int64_t operations = 2 * kManyRows * shape.in * shape.out;
+    const auto few =
+        static_cast<size_t>(std::clamp<int64_t>(kOperationsOfMany / operations, 3, copies));
+    std::vector<int64_t> small;
+    std::vector<int64_t> large;
+    for (const int64_t rows : options_.rows) (rows < kManyRows ? small : large).push_back(rows);
     for (const ActType act : acts_of(spec)) {
       report();
       ++done_;
-      const KernelProgram kernel = linear_program(table, weights, act, max_rows);
-      if (!missing(*kernel.program).empty()) continue;
-      backend_.load(kernel.program, {});
-      bench_rows(layout, shape, act, kernel, weights.front()->bytes());
+      bench_rows(layout, shape, act, table, weights, small);
+      bench_rows(layout, shape, act, table, std::span(weights).first(few), large);
     }
   }
 
   void bench_rows(const LinearLayout& layout, const LinearShape& shape, ActType act,
-                  const KernelProgram& kernel, int64_t weight_bytes) {
+                  const Weight& table, std::span<const Weight> weights,
+                  const std::vector<int64_t>& row_counts) {
+    if (row_counts.empty()) return;
+    const KernelProgram kernel = linear_program(
+        table, weights, act, *std::max_element(row_counts.begin(), row_counts.end()));
+    if (!missing(*kernel.program).empty()) return;
+    backend_.load(kernel.program, {});
+    const int64_t weight_bytes = weights.front()->bytes();
     const auto bytes = static_cast<double>(weight_bytes);
     const auto operations = [&](int64_t rows) {
       return 2.0 * static_cast<double>(rows * shape.in * shape.out);
     };
     std::vector<StepVectors> steps;
-    for (const int64_t rows : options_.rows) {
+    for (const int64_t rows : row_counts) {
       // Few rows are the last tokens of as many sequences, many are one sequence's prompt.
       StepVectors& step = steps.emplace_back(0, 0);
       const std::vector<int32_t> tokens = some_tokens(rows, kVocab, 0);
-      if (rows > 64) step.add_row(tokens, 0, 0);
-      for (int64_t row = 0; rows <= 64 && row < rows; ++row) {
+      if (rows > kManyRows) step.add_row(tokens, 0, 0);
+      for (int64_t row = 0; rows <= kManyRows && row < rows; ++row) {
         step.add_row({&tokens[static_cast<size_t>(row)], 1}, 0, 0);
       }
       seconds_a_repetition(backend_, kernel, steps.back().meta());  // touches pages
@@ -202,12 +218,12 @@ class KernelBench {
         const double peak = ceilings_.peak(act);
         const double seconds = seconds_a_repetition(backend_, kernel, steps[i].meta());
         samples[i].seconds.push_back(seconds);
-        samples[i].shares.push_back(ceiling_share(bytes, operations(options_.rows[i]), seconds,
-                                                  read, peak, samples[i].memory_bound));
+        samples[i].shares.push_back(ceiling_share(bytes, operations(row_counts[i]), seconds, read,
+                                                  peak, samples[i].memory_bound));
       }
     }
     for (size_t i = 0; i < steps.size(); ++i) {
-      const int64_t rows = options_.rows[i];
+      const int64_t rows = row_counts[i];
       result_.linear.push_back(
           {layout.name, act, shape, rows, samples[i].time(bytes, operations(rows))});
     }

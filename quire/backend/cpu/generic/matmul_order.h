@@ -18,9 +18,8 @@
 //   acc = fma(d, scale, acc)
 //   mins and zeros: acc = fma(min, s, acc), s = the group's sum of a
 // int8, int8 and int4 weight:
-//   d = sum of stored code * a - zero * sum(a), exact in int32, the group's own zero or the weight's
-//   acc = fma(f(d), scale * scale_a, acc)
-//   mins: acc = fma(min, scale_a * f(sum(a)), acc)
+//   d = sum of stored code * a - zero * sum(a), exact in int32, the group's own zero or the
+//   weight's acc = fma(f(d), scale * scale_a, acc) mins: acc = fma(min, scale_a * f(sum(a)), acc)
 //
 //   dot2(pair (x, y), d) = fma(a_x, w_x, fma(a_y, w_y, d)): what vdpbf16ps computes, but for its
 //   treating denormals as 0.
