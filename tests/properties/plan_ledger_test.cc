@@ -50,9 +50,7 @@ void expect_same(const plan::Plan& plan, const llm::MemoryReport& memory,
   ASSERT_EQ(plan.ranks.size(), 1u);
   const plan::RankLedger& rank = plan.ranks.front();
   EXPECT_EQ(rank.bytes(Part::kWeights), memory.weights) << which;
-  EXPECT_EQ(rank.bytes(Part::kArena) + rank.bytes(Part::kScratch),
-            memory.arena + memory.worker_scratch)
-      << which;
+  EXPECT_EQ(rank.bytes(Part::kArena) + rank.bytes(Part::kScratch), memory.arena) << which;
   EXPECT_EQ(plan.pool_bytes(rank), memory.kv_cache) << which;
   EXPECT_EQ(plan.num_blocks, memory.num_blocks) << which;
   EXPECT_EQ(plan.max_model_len, memory.max_model_len) << which;
