@@ -55,7 +55,7 @@ void take_window(json::object& config, PlannedModel& model) {
     model.window = window;
     model.notes.push_back(fmt::format(
         "The layers look back {} tokens at most, and the KV cache is counted so: a sequence never "
-        "holds more than the window and one block.",
+        "holds more than the window and one block. The engine does not run such models yet.",
         window));
   }
   config.erase("sliding_window");
