@@ -186,6 +186,7 @@ Action add_serve(CLI::App& command) {
   add_config_option(command);
   command.footer(
       "Endpoints: /v1/chat/completions /v1/completions /v1/models /health /version /metrics\n"
+      "and, with --enable-debug-endpoints, /debug/memory.\n"
       "SIGTERM (or Ctrl-C) lets running requests finish; a second one leaves at once.");
   return [options] { return serve(*options); };
 }
