@@ -234,7 +234,7 @@ RankLedger count_ledger(const StageProgram& stage, const RankShare& share,
        .note = gpu ? "by the CPU backend's rule, a worker a multiprocessor" : ""});
   if (!gpu) {
     ledger.lines.push_back(
-        {.part = Part::kScratch,
+        {.part = Part::kOther,
          .name = "matmul scratch",
          .format = "packed activations, partial sums",
          .count = options.workers,
