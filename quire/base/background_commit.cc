@@ -1,11 +1,10 @@
 #include "quire/base/background_commit.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace quire {
@@ -23,12 +22,6 @@ std::span<std::byte> whole_pages(std::span<std::byte> range) {
   return {range.data() - (begin - first), last - first};
 }
 
-/// Below every other thread: it must never take a processor from a worker in a step.
-void yield_to_everyone() {
-  const sched_param idle{};
-  pthread_setschedparam(pthread_self(), SCHED_IDLE, &idle);
-}
-
 }  // namespace
 
 BackgroundCommit::BackgroundCommit(std::vector<std::span<std::byte>> ranges)
@@ -39,14 +32,27 @@ BackgroundCommit::~BackgroundCommit() {
   thread_.join();
 }
 
+int64_t BackgroundCommit::now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+bool BackgroundCommit::wait_for_quiet() const {
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    if (now_ns() - last_pause_ns_.load(std::memory_order_relaxed) >= kPauseNs) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
 void BackgroundCommit::work() {
-  yield_to_everyone();
   size_t longest = 0;
   for (const auto& range : ranges_) longest = std::max(longest, range.size());
   for (size_t offset = 0; offset < longest; offset += kChunk) {
     for (const auto& range : ranges_) {
       if (offset >= range.size()) continue;
-      if (stopping_.load(std::memory_order_relaxed)) return;
+      if (!wait_for_quiet()) return;
       const auto chunk = range.subspan(offset, std::min(kChunk, range.size() - offset));
       const auto pages = whole_pages(chunk);
       // Kernels before 5.14 don't know it, and memory may lack: then the first use commits a page.

@@ -52,6 +52,21 @@ TEST(BackgroundCommit, StopsInTheMiddle) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
+TEST(BackgroundCommit, PausesWhileThereIsWork) {
+  const HugeBuffer large(int64_t{1} << 34, MemoryTag::kOther, nullptr);
+  BackgroundCommit commit({all_of(large)});
+  int64_t before = -1;
+  int quiet = 0;  // times in a row that 5 ms brought nothing; a page takes 3 at most
+  for (int i = 0; i < 2000 && quiet < 6; ++i) {
+    commit.pause();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    quiet = commit.committed_bytes() == before ? quiet + 1 : 0;
+    before = commit.committed_bytes();
+  }
+  EXPECT_EQ(quiet, 6);
+  while (commit.committed_bytes() == before) std::this_thread::yield();  // it goes on by itself
+}
+
 TEST(BackgroundCommit, GivesUpWhereNothingIsMapped) {
   void* const mapped =
       mmap(nullptr, 1 << 21, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -108,6 +108,7 @@ class LoadedRunner final : public runner::Runner {
   void launch(const sched::BatchPlan& plan) override {
     plan_ = &plan;
     launch_ns_ = backend::cpu::steady_ns();
+    if (commit_ != nullptr) commit_->pause();
     runner_->launch(plan);
   }
   runner::StepOutput& finish() override {
