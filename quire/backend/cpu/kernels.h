@@ -44,6 +44,9 @@ struct MatmulArgs {
   int64_t panel_end;
   int64_t slice_begin;
   int64_t slice_end;
+  /// Not 0: calls of one thread, one after the other, with the same key and `a` have the same
+  /// activations there, so that they need not be packed again.
+  uint64_t activations_key = 0;
 };
 using MatmulFn = void (*)(const MatmulArgs&);
 

@@ -86,13 +86,14 @@ void MatmulItems::run(const ItemRange& range) const {
 }
 
 // The scratch holds part after part, each as [rows][width].
-void MatmulItems::compute(const ItemRange& range, float* scratch) const {
+void MatmulItems::compute(const ItemRange& range, uint64_t key, float* scratch) const {
   each_part(range, [&](const BoundMatmul& op, int64_t begin, int64_t end) {
     const Columns columns(op.args, begin, end, tile_panels());
     MatmulArgs args = op.args;
     args.panel_begin = columns.begin / kPanel;
     args.panel_end = columns.panel_end;
     args.rows = rows_;
+    args.activations_key = key;
     args.out = scratch - columns.begin;  // where output 0 of the first row would lie
     args.out_stride = columns.width();
     op.run(args);

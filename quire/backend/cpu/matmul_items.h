@@ -30,8 +30,9 @@ class MatmulItems {
   /// Computes items straight into the results.
   void run(const ItemRange& range) const;
   /// Computes items into scratch of kScratchFloats, as wide as portion() allows; reads nothing but
-  /// the program and its arena.
-  void compute(const ItemRange& range, float* scratch) const;
+  /// the program and its arena. `key` is one phase's of one step, of all walkers there ever were:
+  /// see MatmulArgs::activations_key.
+  void compute(const ItemRange& range, uint64_t key, float* scratch) const;
   /// Copies what compute() left to the results.
   void commit(const ItemRange& range, const float* scratch) const;
 

@@ -27,6 +27,12 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
+/// 1, 2, 3, ...: no two walkers of a process have the same.
+uint64_t next_number() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 /// Distinct (inverse frequencies, head_dim) of the program, each with room for every token.
 std::map<int32_t, int32_t> rope_vectors(const Program& program) {
   std::map<int32_t, int32_t> head_dim_of;
@@ -59,6 +65,7 @@ Walker::Walker(std::shared_ptr<const Program> program, const KernelTable& kernel
       kernels_(kernels),
       pool_(pool),
       options_(std::move(options)),
+      number_(next_number()),
       phases_(make_schedule(*program_)),
       scratch_(scratch_bytes(*program_, pool.num_workers()), MemoryTag::kArena, ledger),
       turn_(phases_.size()),
@@ -218,6 +225,10 @@ MatmulItems Walker::matmuls_of(const Phase& phase) const {
           num_rows(phase.rows)};
 }
 
+uint64_t Walker::key_of(const Visit& visit) const {
+  return (number_ << 40) + (visit.turn & ((uint64_t{1} << 40) - 1));
+}
+
 float* Walker::matmul_scratch(int worker) const {
   return matmul_scratch_ + worker * MatmulItems::kScratchFloats;
 }
@@ -234,7 +245,7 @@ void Walker::work_matmuls(const Visit& visit) {
     const int64_t began_ns = began();
     if (matmuls.rescuable() && workers > 1) {
       open_claim(visit, range);
-      matmuls.compute(range, scratch);
+      matmuls.compute(range, key_of(visit), scratch);
       if (!commit_claim(visit)) return;
       matmuls.commit(range, scratch);
     } else {
@@ -359,7 +370,7 @@ bool Walker::rescue_matmuls(const Visit& visit, int owner, const ClaimBoard::Sig
   if (!claims_.still_open(owner, sight)) return false;
   const int64_t began_ns = began();
   float* scratch = matmul_scratch(visit.worker);
-  matmuls.compute(sight.items, scratch);
+  matmuls.compute(sight.items, key_of(visit), scratch);
   if (!claims_.commit(owner, sight)) return false;
   matmuls.commit(sight.items, scratch);
   note(visit, began_ns);

@@ -125,12 +125,15 @@ class Walker {
   }
   MatmulItems matmuls_of(const Phase& phase) const;
   const AttentionPlan& plan_of(const Phase& phase) const;
+  /// Of one phase of one step, of this walker or any other.
+  uint64_t key_of(const Visit& visit) const;
   float* matmul_scratch(int worker) const;
 
   const std::shared_ptr<const Program> program_;
   const KernelTable kernels_;
   ThreadPool& pool_;
   const Options options_;
+  const uint64_t number_;  // of the walker, from 1
   const std::vector<Phase> phases_;
   std::vector<BoundOp> ops_;
   std::vector<int32_t> plan_of_op_;  // attention operations: index into plans_

@@ -40,6 +40,18 @@ struct Const {
   static constexpr int value = kValue;
 };
 
+/// Which activations lie packed in a scratch.
+struct PackedActivations {
+  uint64_t key = 0;  // MatmulArgs::activations_key; 0: nobody's
+  const void* a = nullptr;
+  const void* kind = nullptr;
+  int64_t rows = 0;
+  int64_t first_group = 0;
+  int64_t groups = 0;
+  int64_t group_inputs = 0;
+  friend bool operator==(const PackedActivations&, const PackedActivations&) = default;
+};
+
 /// Scratch a matmul call uses, one a thread: packed activation rows, the slices' partial sums and a
 /// slice's scales.
 struct MatmulScratch {
@@ -49,11 +61,14 @@ struct MatmulScratch {
   static constexpr int64_t kPartialFloats = kLevels * kBlockRows * kTileColumns;
   static constexpr int64_t kScaleFloats = int64_t{1} << 17;  // of a slice of a tile's panels
   static constexpr int64_t kPackedDwords =
-      ((int64_t{2} << 20) - (kPartialFloats + kScaleFloats) * 4) / 4;
+      ((int64_t{2} << 20) - static_cast<int64_t>(sizeof(PackedActivations)) -
+       (kPartialFloats + kScaleFloats) * 4) /
+      4;
 
   float partial[kPartialFloats];
   float scales[kScaleFloats];
   uint32_t packed[kPackedDwords];
+  PackedActivations what;  // is packed; zeroed memory says nothing
 };
 
 /// This thread's scratch, made on first use (2 MiB of address space, touched as far as rows need).
