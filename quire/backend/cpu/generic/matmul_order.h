@@ -49,6 +49,11 @@ struct PackedActivations {
   int64_t first_group = 0;
   int64_t groups = 0;
   int64_t group_inputs = 0;
+  int64_t scales = 0;  // MatmulArgs::a_scales
+  // Of the weight they meet; what goes into a group's head follows from these.
+  int32_t zero = 0;
+  bool has_min = false;
+  bool has_zeros = false;
   friend bool operator==(const PackedActivations&, const PackedActivations&) = default;
 };
 
