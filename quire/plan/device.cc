@@ -111,9 +111,10 @@ Device read_device(const Fields& fields) {
   if (!device.has_ceilings()) fields.fail("levels", "a last one with gb_per_s");
   device.link = read_link(fields, "link");
   device.host = read_link(fields, "host");
-  device.compute = read_reach(fields, "compute", gpu ? Reach{0.4, 0.75} : Reach{0.3, 0.45});
+  device.compute = read_reach(fields, "compute", gpu ? Reach{0.4, 0.75} : Reach{0.45, 0.65});
   device.bandwidth = read_reach(fields, "bandwidth", gpu ? Reach{0.6, 0.9} : Reach{0.7, 0.95});
-  device.overlaps = gpu;
+  device.overlap = gpu ? 1 : kCpuOverlap;
+  if (!gpu) device.input_seconds = kCpuInputCoreSeconds / device.workers;
   device.operation_seconds = fields.number("operation_us", gpu ? 2 : 3) * 1e-6;
   device.sources = fields.strings("sources");
   return device;

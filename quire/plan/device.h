@@ -30,6 +30,10 @@ struct Reach {
   double high = 1;
 };
 
+/// What our kernels were seen to do on CPUs: see Device::overlap and input_seconds (of one core).
+inline constexpr double kCpuOverlap = 0.65;
+inline constexpr double kCpuInputCoreSeconds = 1.2e-9;
+
 struct Device {
   enum class Kind : uint8_t { kCpu, kGpu };
   std::string name;
@@ -46,9 +50,11 @@ struct Device {
   Link host;                        // of a GPU
   Reach compute = {0.4, 0.75};
   Reach bandwidth = {0.6, 0.9};
-  /// Whether memory is read while arithmetic runs, so that a line takes the longer of the two: a
-  /// GPU's many warps see to that. A core mostly does one after the other: there they add up.
-  bool overlaps = true;
+  /// Which share of the shorter of a line's memory and arithmetic time goes by beside the longer:
+  /// all of it on a GPU, whose many warps see to that; at 0 they add up.
+  double overlap = 1;
+  /// What a matmul's activations cost before it, a row and input: packing, on a CPU.
+  double input_seconds = 0;
   /// What every operation costs beside its work: a launch, or a barrier of all workers.
   double operation_seconds = 0;
   std::vector<std::string> sources;

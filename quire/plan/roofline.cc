@@ -111,11 +111,26 @@ double link_seconds(const Plan& plan, const StepShape& step) {
   return seconds;
 }
 
-/// Launches on a GPU; on a CPU barriers, of which there is one a phase.
-double overhead_seconds(const Device& device, const Program& program) {
+/// Rows times inputs of all that matmuls multiply; several with the same activations share them.
+int64_t matmul_inputs(const Program& program, const StepShape& step) {
+  int64_t sum = 0;
+  int32_t last = -1;
+  for (const Op& op : program.ops) {
+    if (op.kind != OpKind::kMatmul || op.in[0] == last) continue;
+    last = op.in[0];
+    const bool tokens = program.tensors[static_cast<size_t>(last)].rows == backend::Rows::kTokens;
+    const int64_t rows = tokens ? step.num_tokens() : step.num_logits;
+    sum += rows * program.weights[static_cast<size_t>(op.weight)]->spec.in;
+  }
+  return sum;
+}
+
+/// Launches on a GPU; on a CPU the start of each phase, and packing activations.
+double overhead_seconds(const Device& device, const Program& program, const StepShape& step) {
   const bool gpu = device.kind == Device::Kind::kGpu;
   const size_t count = gpu ? program.ops.size() : backend::cpu::make_schedule(program).size();
-  return device.operation_seconds * static_cast<double>(count);
+  return device.operation_seconds * static_cast<double>(count) +
+         device.input_seconds * static_cast<double>(matmul_inputs(program, step));
 }
 
 /// "layers.3.mlp.down_proj" is a down_proj.
@@ -133,7 +148,7 @@ StepTime step_time(const Plan& plan, const StepShape& step) {
   time.tokens = step.num_tokens();
   for (const StageProgram& stage : plan.stages) {
     StageTimer(device, stage.program, step).add_lines(time);
-    time.overhead_seconds += overhead_seconds(device, stage.program);
+    time.overhead_seconds += overhead_seconds(device, stage.program, step);
   }
   for (const LineTime& line : time.lines) {
     time.operations += line.operations;
@@ -146,7 +161,7 @@ StepTime step_time(const Plan& plan, const StepShape& step) {
     for (const LineTime& line : time.lines) {
       const double move = line.memory_seconds / bandwidth;
       const double compute = line.arithmetic_seconds / peak;
-      seconds += device.overlaps ? std::max(move, compute) : move + compute;
+      seconds += std::max(move, compute) + (1 - device.overlap) * std::min(move, compute);
     }
     return seconds;
   };

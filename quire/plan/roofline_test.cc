@@ -91,7 +91,7 @@ TEST(Roofline, WhereNothingOverlapsTimesAddUp) {
   device.compute = {0.5, 1.0};
   device.bandwidth = {0.5, 1.0};
   const StepTime both = step_time(plan_on(device, "SmolLM2-135M", "q4_0"), decode_step(16, 100));
-  device.overlaps = false;
+  device.overlap = 0;
   const StepTime each = step_time(plan_on(device, "SmolLM2-135M", "q4_0"), decode_step(16, 100));
   double sum = 0;
   for (const LineTime& line : each.lines) sum += line.memory_seconds + line.arithmetic_seconds;

@@ -71,11 +71,13 @@ Device device_of(const backend::cpu::Ceilings& ceilings, int32_t threads) {
   device.link = {.name = "shared memory",
                  .bytes_per_second = ceilings.read_gbs * 1e9 / 3,
                  .latency_seconds = 4e-6};
-  device.operation_seconds = ceilings.barrier_us * 1e-6;
+  // A barrier, and what a phase takes to get going: claims, and its first lines from memory.
+  device.operation_seconds = ceilings.barrier_us * 1e-6 + 2.5e-6;
+  device.input_seconds = kCpuInputCoreSeconds / threads;
   // What our kernels reach of the loops' rates, from one row to five hundred.
-  device.overlaps = false;
-  device.compute = {0.35, 0.45};
-  device.bandwidth = {0.8, 1.0};
+  device.overlap = kCpuOverlap;
+  device.compute = {0.5, 0.65};
+  device.bandwidth = {0.75, 0.95};
   device.sources = {fmt::format("measured by quire bench ceilings: {}, {} threads, {}",
                                 ceilings.cpu, ceilings.threads, ceilings.level)};
   return device;
