@@ -1,29 +1,20 @@
 #include "quire/apps/config_file.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include "quire/apps/argv.h"
+#include "quire/apps/read_text.h"
 #include "quire/base/error.h"
 
 namespace quire::apps {
 namespace {
 
 constexpr const char* kOption = "--config";
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw LoadError(path, "cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::string name_of(const std::string& word) {
   return word.substr(0, word.find('='));

@@ -2,11 +2,10 @@
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
+#include "quire/apps/read_text.h"
 #include "quire/base/cpu_count.h"
 #include "quire/base/error.h"
 #include "quire/base/progress.h"
@@ -14,14 +13,6 @@
 
 namespace quire::apps {
 namespace {
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw LoadError(path, "cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 void refuse_unless(bool fine, const std::string& option, const std::string& expected,
                    const std::string& found) {

@@ -1,8 +1,6 @@
 // `quire perplexity`: how well a model predicts a text, and what rounding activations costs.
 
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -11,6 +9,7 @@
 
 #include "quire/apps/bench_commands.h"
 #include "quire/apps/model_options.h"
+#include "quire/apps/read_text.h"
 #include "quire/base/error.h"
 #include "quire/base/progress.h"
 #include "quire/bench/perplexity/perplexity.h"
@@ -28,14 +27,6 @@ struct PerplexityCommand {
   std::vector<std::string> compare;
   std::string json;
 };
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw LoadError(path, "cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::vector<int32_t> tokenize_file(const llm::Options& options, const std::string& file) {
   text::TokenizerSpec spec = options.tokenizer.empty()

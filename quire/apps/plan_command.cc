@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "quire/apps/bench_commands.h"
 #include "quire/apps/commands.h"
 #include "quire/apps/model_options.h"
+#include "quire/apps/read_text.h"
 #include "quire/base/error.h"
 #include "quire/llm/available_memory.h"
 #include "quire/llm/kv_sizing.h"
@@ -48,14 +47,6 @@ struct PlanCommand {
   bool table = false;
   bool verify = false;
 };
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw LoadError(path, "cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 /// A file, folder or config.json; else a public model's shape; else the catalogue's.
 plan::PlannedModel open_model(const ModelOptions& options) {

@@ -18,18 +18,6 @@
 namespace quire::backend::cpu {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_of(const std::function<void()>& fn) {
-  const auto start = Clock::now();
-  fn();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-int64_t round_down(int64_t bytes, int64_t unit) {
-  return bytes / unit * unit;
-}
-
 ThreadPool::Options threads_of(int count) {
   ThreadPool::Options options;
   options.num_threads = count;
@@ -97,26 +85,16 @@ class Rounds {
   std::vector<Entry> entries_;
 };
 
-/// Microseconds of an empty region, and of a barrier inside one.
-double fork_join_us(ThreadPool& pool) {
-  constexpr int kRegions = 1000;
-  return seconds_of([&] {
-           for (int i = 0; i < kRegions; ++i) pool.run([](int, int) {});
-         }) *
-         1e6 / kRegions;
-}
-
 /// All workers meet again and again, as between the phases of a step: the last to arrive begins the
 /// next turn.
 struct Meetings {
-  static constexpr uint64_t kTurns = 2000;
-
   int num_workers;
+  uint64_t turns;
   std::atomic<int> arrived{0};
   TurnCounter turn{0};
 
   void operator()(int) {
-    for (uint64_t now = 0; now < kTurns; ++now) {
+    for (uint64_t now = 0; now < turns; ++now) {
       if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == num_workers) {
         arrived.store(0, std::memory_order_relaxed);
         turn.set(now + 1);
@@ -127,11 +105,25 @@ struct Meetings {
   }
 };
 
+/// Microseconds of a region that every worker comes to and nothing is done in.
+double fork_join_us(ThreadPool& pool) {
+  constexpr int kRegions = 1000;
+  return seconds_of([&] {
+           for (int i = 0; i < kRegions; ++i) {
+             Meetings once{.num_workers = pool.num_workers(), .turns = 1};
+             pool.lead(once);
+             pool.settle();
+           }
+         }) *
+         1e6 / kRegions;
+}
+
+/// And of a barrier inside one.
 double barrier_us(ThreadPool& pool) {
-  Meetings meetings{.num_workers = pool.num_workers()};
+  Meetings meetings{.num_workers = pool.num_workers(), .turns = 2000};
   const double seconds = seconds_of([&] { pool.lead(meetings); });
   pool.settle();
-  return seconds * 1e6 / static_cast<double>(Meetings::kTurns);
+  return seconds * 1e6 / static_cast<double>(meetings.turns);
 }
 
 /// Builds the table's rows, then measures them.

@@ -7,21 +7,16 @@
 #include <fmt/format.h>
 
 namespace quire::backend::cpu {
-namespace {
-
-using Clock = std::chrono::steady_clock;
 
 double seconds_of(const std::function<void()>& fn) {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   fn();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 int64_t round_down(int64_t bytes, int64_t unit) {
   return bytes / unit * unit;
 }
-
-}  // namespace
 
 Figure rate_figure(std::vector<double> rates) {
   Figure figure = time_figure(rates);

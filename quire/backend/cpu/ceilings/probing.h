@@ -12,6 +12,9 @@
 
 namespace quire::backend::cpu {
 
+double seconds_of(const std::function<void()>& fn);
+int64_t round_down(int64_t bytes, int64_t unit);
+
 /// What repetitions of one measurement gave. For rates the best is the highest, for times the
 /// lowest.
 struct Figure {
