@@ -194,12 +194,11 @@ std::string memory_svg(const Report& report) {
     page.line(985, y - 5, 1015, y - 5, svg::color(i), 4);
     page.text(1025, y, fmt::format("{} sequence{}", counts[i], counts[i] == 1 ? "" : "s"), 15);
   }
-  const double label = chart.y(fixed / kGib) + 20;
   page.line(chart.box().left, chart.y(fixed / kGib), chart.box().right(), chart.y(fixed / kGib),
             "#5f6b73", 2);
-  page.text(chart.box().right() - 8, label,
-            fmt::format("weights, activations, the rest: {}", bytes_text(fixed)), 14, "end",
-            "#5f6b73");
+  page.line(985, ceiling + 245, 1015, ceiling + 245, "#5f6b73", 4);
+  page.text(1025, ceiling + 250, "weights, activations,", 15);
+  page.text(1025, ceiling + 270, fmt::format("the rest: {}", bytes_text(fixed)), 15);
   if (memory > 0) {
     const auto budget = static_cast<double>(plan.budget_bytes());
     page.line(chart.box().left, chart.y(memory / kGib), chart.box().right(), chart.y(memory / kGib),

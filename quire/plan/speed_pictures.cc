@@ -116,18 +116,23 @@ class RooflinePicture {
  private:
   void draw_roofs(Page& page, Chart& chart, double low, double high) {
     const double peak = std::max({device_.peak_fp32, device_.peak_bf16, device_.peak_int8});
+    double share = 1.0 / 6;  // of the peak: where the level's name stands, each lower than the last
     for (const MemoryLevel& level : device_.levels) {
       if (level.bytes_per_second <= 0) continue;
+      const bool last_level = &level == &device_.levels.back();
       const double ridge = peak / level.bytes_per_second;
       const double begin = low / 3;
       chart.polyline({{begin, begin * level.bytes_per_second}, {ridge, peak}}, "#444", 2.5, "",
                      fmt::format("data-level=\"{}\" data-bytes-per-second=\"{}\"",
                                  svg::escaped(level.name), level.bytes_per_second));
-      const double at = std::max(low, ridge / 40);
-      page.text(chart.x(at) - 8, chart.y(at * level.bytes_per_second) - 12,
+      const double at = std::max(low, ridge * share);
+      share /= 2.2;
+      const double x = chart.x(at) + (last_level ? 10 : -8);
+      const double y = chart.y(at * level.bytes_per_second);
+      page.text(x, y + (last_level ? 14 : -2),
                 fmt::format("{} {}", level.name, rate_text(level.bytes_per_second, "B/s")), 14,
-                "end", "#444");
-      labels_.push_back({chart.x(at) - 200, chart.y(at * level.bytes_per_second) - 36, 205, 38});
+                last_level ? "start" : "end", "#444");
+      labels_.push_back({last_level ? x : x - 110, y - 18, 130, 34});
     }
     const std::pair<const char*, ActType> kinds[] = {
         {"fp32", ActType::kF32}, {"bf16", ActType::kBF16}, {"int8", ActType::kI8}};

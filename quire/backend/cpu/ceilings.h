@@ -32,7 +32,7 @@ struct Ceilings {
   double bf16_gflops_one_thread = 0;
   double int8_gops_one_thread = 0;
 
-  double fork_join_us = 0;  // an empty parallel region of base/thread_pool
+  double fork_join_us = 0;  // an empty parallel region of base/thread_pool; the best, as the next
   double barrier_us = 0;    // a barrier inside one
 };
 

@@ -310,8 +310,8 @@ Ceilings summarize(const LimitsTable& table, Level level) {
       set(ceilings.int8_gops, ceilings.int8_gops_one_thread);
     }
   }
-  ceilings.fork_join_us = table.sync.fork_join_us.median;
-  ceilings.barrier_us = table.sync.barrier_us.median;
+  ceilings.fork_join_us = table.sync.fork_join_us.best;
+  ceilings.barrier_us = table.sync.barrier_us.best;
   return ceilings;
 }
 
