@@ -113,6 +113,7 @@ Verification verify_memory(const Options& given, const Prediction& prediction) {
       prediction.process_bytes > 0 ? prediction.process_bytes : result.before.rss;
   Options options = given;
   options.num_gpu_blocks_override = result.plan.num_blocks;  // what is available may have changed
+  options.swap_space_bytes = 0;  // not part of the plan: taken as far as it is used
   options.poison_kv_cache = true;
   options.commit_kv_cache = false;
   options.ledger = std::make_shared<MemoryLedger>();
@@ -146,7 +147,8 @@ std::string format_verification(const Verification& verification) {
                    line.predicted, line.measured, line.difference(), verdict);
   }
   fmt::format_to(std::back_inserter(text),
-                 "Resident is predicted as {} of the program itself and {} of the plan.\n"
+                 "Resident is predicted as {} of the program itself and {} of the plan; a swap "
+                 "space comes on top, as far as a full cache makes use of it.\n"
                  "Measured over {} steps, of {} tokens and {} rows at most.\n",
                  format_bytes(verification.process_bytes), format_bytes(verification.plan.total()),
                  verification.num_steps, verification.most_tokens, verification.most_rows);
