@@ -54,6 +54,7 @@ std::vector<std::vector<int32_t>> make_prompts(const ProfileCommand& command, co
     throw LoadError("profile", "the model has no tokenizer: use --random-input-len");
   }
   std::vector<std::vector<int32_t>> prompts;
+  prompts.reserve(command.prompts.size() + 1);
   for (const std::string& text : command.prompts)
     prompts.push_back(llm.tokenizer().encode(text, true));
   if (prompts.empty()) prompts.push_back(llm.tokenizer().encode(kDefaultPrompt, true));
