@@ -10,6 +10,7 @@
 
 #include "quire/backend/cpu/cpu_backend.h"
 #include "quire/backend/cpu/testing/tiny_llama.h"
+#include "quire/backend/cpu/walker.h"
 
 namespace quire::backend::cpu {
 namespace {
@@ -123,6 +124,7 @@ class LateReturn {
 };
 
 TEST(Rescue, WhatALateWorkerDoesIsDropped) {
+  if (!Walker::kRescues) GTEST_SKIP() << "no rescues under the thread sanitizer";
   const TinyConfig config = config_of(Layout::kInt4Group);
   const std::vector<Logits> expected = steps_alone(config);
   int played = 0;
@@ -144,6 +146,7 @@ TEST(Rescue, WhatALateWorkerDoesIsDropped) {
 }
 
 TEST(Rescue, AStepDoesNotWaitForAStoppedWorker) {
+  if (!Walker::kRescues) GTEST_SKIP() << "no rescues under the thread sanitizer";
   const TinyConfig config = config_of(Layout::kInt4Group);
   std::atomic<bool> stop{false};
   std::atomic<bool> stopped{false};

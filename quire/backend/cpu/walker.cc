@@ -341,6 +341,7 @@ void Walker::await(const Visit& visit) {
 
 /// Computes again what another worker has been at for too long.
 Walker::Rescue Walker::rescue(const Visit& visit, int64_t now) {
+  if constexpr (!kRescues) return Rescue::kNothing;
   const Pace& pace = paces_[static_cast<size_t>(visit.worker)];
   const int workers = pool_.num_workers();
   Rescue result = Rescue::kNothing;

@@ -18,6 +18,7 @@
 #include "quire/backend/cpu/step_profile.h"
 #include "quire/backend/cpu/work_ranges.h"
 #include "quire/base/huge_buffer.h"
+#include "quire/base/sanitizer.h"
 #include "quire/base/thread_pool.h"
 #include "quire/base/turn_counter.h"
 
@@ -45,6 +46,10 @@ struct alignas(64) Pace {
 /// later, finds the phase under way by its number.
 class Walker {
  public:
+  /// Not for the thread sanitizer: a worker that was rescued may go on reading what others write by
+  /// then, and its result is dropped. Without rescues phases have no such reader.
+  static constexpr bool kRescues = !kThreadSanitizer;
+
   struct Options {
     bool time_phases = false;
     bool profile_steps = false;  // see last_step()
