@@ -68,35 +68,61 @@ constexpr int64_t num_slices(const WeightSpec& spec) {
   return 1;
 }
 
-/// Bytes of the packed codes. The layout ("16-panel"), panel by panel (outputs past `out` are
-/// zero), K in order, lanes are the panel's 16 outputs, a line is 64 bytes:
-///   dense fp32: [panel][in][16]                 one line an input
-///   dense bf16: [panel][ceil(in/2)][16][2]      one line a pair of inputs
-///   dense fp16: [panel][ceil(in/2)][2][16]      one line a pair of inputs, one after the other
-///   int8-group: [panel][in/4][16][4]            signed codes as code + 128
-///   int4-group: [panel][in/8][16][4 bytes]      one line 8 inputs: byte b of a lane has input b in
-///                                               its low and input 4 + b in its high nibble
+/// Where a packed weight's bytes lie. The layout ("16-panel"): panel by panel, so that one output's
+/// weights are one stream; slice by slice; of coded layouts block by block, a block being a few
+/// groups' scales that fill whole lines of 64 bytes, and then the groups' codes. Lanes are the
+/// panel's 16 outputs (those past `out` are zero), K in order.
+///
+/// Codes:
+///   dense fp32: [in][16]                 one line an input
+///   dense bf16: [ceil(in/2)][16][2]      one line a pair of inputs
+///   dense fp16: [ceil(in/2)][2][16]      one line a pair of inputs, one after the other
+///   int8-group: [in/4][16][4]            signed codes as code + 128
+///   int4-group: [in/8][16][4 bytes]      one line 8 inputs: byte b of a lane has input b in
+///                                        its low and input 4 + b in its high nibble
 /// An odd last input is paired with 0. `group` is a multiple of 8, and `in` of `group`.
-int64_t packed_data_bytes(const WeightSpec& spec);
+///
+/// Scales, a group's entry of 16 lanes:
+///   fp16 scales: fp16 scale[16]; kMin: fp16 min[16]; kZeros: uint8 zero[16]
+///   two levels:  int8 scale[16]; kMin: int8 min[16]; and before the first block of each
+///   super-group
+///                a line of its fp16 scale[16]; kMin: fp16 min[16]
+/// Slices and super-groups begin with a block; a super-group that a slice's end cuts has its line
+/// in both slices.
+struct PanelShape {
+  int64_t slices;
+  int64_t groups;        // of a slice; 0 for dense
+  int64_t code_bytes;    // of a slice
+  int64_t slice_bytes;   // codes and scales
+  int64_t block_groups;  // whose scales lie together
+  int64_t block_bytes;   // of those scales
+  int64_t super_bytes;   // of a super-group's scale (and min); 0 without a second level
 
-/// Bytes of the packed scales: one stream a panel, entries of 16 lanes in K order:
-///   fp16 scales: [panel][in/group] of {fp16 scale[16]; kMin: fp16 min[16]; kZeros: uint8 zero[16]}
-///   two levels:  [panel][in/super_group] of {fp16 scale[16]; kMin: fp16 min[16]; then for each of
-///                its groups {int8 scale[16]; kMin: int8 min[16]}}
+  int64_t panel_bytes() const { return slices * slice_bytes; }
+};
+PanelShape panel_shape(const WeightSpec& spec);
+
+/// Bytes of the scales (and mins and zeros) of all outputs there are, nothing repeated or padded.
+int64_t scale_bytes(const WeightSpec& spec);
+
+/// Bytes of the packed codes and of the packed scales (padding included), all panels together.
+int64_t packed_code_bytes(const WeightSpec& spec);
 int64_t packed_scale_bytes(const WeightSpec& spec);
 
-/// Bytes of one group's entry in a panel's stream of scales, and of a super-group's own entry (0
-/// without a second level), which lies before those of its groups.
-int64_t group_entry_bytes(const WeightSpec& spec);
-int64_t super_entry_bytes(const WeightSpec& spec);
+/// Where, from a panel's begin, group `group` (counted over all slices) lies.
+struct GroupPlace {
+  int64_t codes;
+  int64_t entry;
+  int64_t super;  // its super-group's line
+};
+GroupPlace group_place(const WeightSpec& spec, const PanelShape& shape, int64_t group);
 
-/// A weight ready to compute with. In a dry run both buffers are empty.
+/// A weight ready to compute with. In a dry run the buffer is empty.
 struct PackedWeight {
   WeightSpec spec;
   HugeBuffer data;
-  HugeBuffer scales;
 
-  int64_t bytes() const { return packed_data_bytes(spec) + packed_scale_bytes(spec); }
+  int64_t bytes() const { return packed_code_bytes(spec) + packed_scale_bytes(spec); }
 };
 
 /// Unpacked rows on their way into a PackedWeight; which vectors are filled follows from the spec.

@@ -40,12 +40,6 @@ int64_t code_bits(const WeightSpec& spec) {
   return 0;
 }
 
-/// The packed scales of the outputs there are, without those that fill the last panel.
-int64_t true_scale_bytes(const WeightSpec& spec) {
-  const int64_t lanes = backend::num_panels(spec.out) * backend::kPanel;
-  return backend::packed_scale_bytes(spec) / lanes * spec.out;
-}
-
 std::string format_text(const WeightSpec& spec) {
   if (spec.layout == backend::Layout::kDense && spec.dtype != DType::kF32) return "dense 16-bit";
   return backend::dryrun::layout_text(spec);
@@ -64,7 +58,7 @@ void add_weights(const Program& program, std::vector<LedgerLine>& lines) {
       lines.push_back({.part = Part::kWeights, .name = kind, .format = format, .note = {}});
       line = lines.end() - 1;
     }
-    const int64_t scales = true_scale_bytes(spec);
+    const int64_t scales = backend::scale_bytes(spec);
     ++line->count;
     line->parameters += spec.in * spec.out;
     line->bytes += weight->bytes();

@@ -379,7 +379,7 @@ TEST(CpuBackend, CountsItsMemory) {
   EXPECT_EQ(ledger.current(MemoryTag::kArena),
             driver.program().arena_bytes + backend.scratch_bytes(driver.program()));
   EXPECT_EQ(ledger.current(MemoryTag::kWorkerScratch), backend.worker_scratch_bytes());
-  EXPECT_EQ(backend.worker_scratch_bytes(), 2 * (int64_t{2} << 20));
+  EXPECT_EQ(backend.worker_scratch_bytes(), 2 * (int64_t{4} << 20));
 }
 
 }  // namespace

@@ -10,13 +10,15 @@ namespace quire::backend::cpu {
 
 /// A packed weight as kernels see it: see PackedWeight for the layouts.
 struct WeightArgs {
-  const void* data;        // panels
-  const uint16_t* scales;  // streams of scales, null for dense
+  const void* data;  // panels
   int64_t in;
   int64_t out;
-  int64_t group;             // 0 for dense
-  int64_t panel_bytes;       // of data
-  int64_t scale_stride;      // uint16s of scales a panel takes
+  int64_t group;  // 0 for dense
+  int64_t panel_bytes;
+  int64_t slice_bytes;       // of a panel
+  int64_t block_groups;      // groups whose scales lie together before their codes
+  int64_t block_bytes;       // of those scales
+  int64_t super_bytes;       // of the scales before a super-group's first block
   int32_t zero;              // Offset::kConstant: subtracted from codes (int8 codes: 128)
   bool has_min;              // Offset::kMin: each entry's 16 scales are followed by 16 mins
   bool has_zeros;            // Offset::kZeros: they are followed by 16 zeros

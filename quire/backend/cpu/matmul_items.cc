@@ -28,10 +28,16 @@ struct Columns {
 
 }  // namespace
 
-// An item is tile * row_blocks + row_block.
-int64_t MatmulItems::items_of(const BoundOp& op) const {
-  const int64_t panels = num_panels(std::get<BoundMatmul>(op).args.w.out);
-  return ceil_div(panels, tile_panels()) * row_blocks();
+// An item is block * tiles + tile: a worker packs the rows of a block and goes through its panels.
+int64_t MatmulItems::tiles_of(const BoundOp& op) const {
+  return ceil_div(num_panels(std::get<BoundMatmul>(op).args.w.out), tile_panels());
+}
+
+int64_t MatmulItems::block_begin(int64_t block) const {
+  const int64_t blocks = row_blocks();
+  if (block == blocks) return rows_;
+  const int64_t even = rows_ * block / blocks;
+  return blocks == 1 ? even : even / kTileRows * kTileRows;
 }
 
 Portion MatmulItems::portion(int num_workers) const {
@@ -39,8 +45,8 @@ Portion MatmulItems::portion(int num_workers) const {
     const int64_t panels = kScratchFloats / (rows_ * kPanel);
     return {tile_panels() == 1 ? kTilePanels : 1, panels / tile_panels()};
   }
-  // A worker that is stopped keeps what it holds; but every claim packs its activations anew.
-  return {1, std::max(items_ / (num_workers * 2), 2 * row_blocks())};
+  // A worker that is stopped keeps what it holds.
+  return {1, std::max(items_ / (num_workers * 2), int64_t{1})};
 }
 
 template <typename Fn>
@@ -55,33 +61,21 @@ void MatmulItems::each_part(const ItemRange& range, Fn fn) const {
   }
 }
 
-void MatmulItems::call(const BoundMatmul& op, int64_t tile_begin, int64_t tile_end,
-                       int64_t block_begin, int64_t block_end) const {
-  if (tile_begin == tile_end || block_begin == block_end) return;
-  MatmulArgs args = op.args;
-  const int64_t row = block_begin * kRowBlock;
-  args.panel_begin = tile_begin * tile_panels();
-  args.panel_end = std::min(tile_end * tile_panels(), num_panels(args.w.out));
-  args.a = static_cast<const std::byte*>(args.a) + row * args.a_stride;
-  args.out += row * args.out_stride;
-  args.rows = std::min(block_end * kRowBlock, rows_) - row;
-  op.run(args);
-}
-
-// A part of the first tile's rows, whole tiles, a part of the last one's.
-void MatmulItems::run(const ItemRange& range) const {
-  const int64_t blocks = row_blocks();
+void MatmulItems::run(const ItemRange& range, uint64_t key) const {
   each_part(range, [&](const BoundMatmul& op, int64_t begin, int64_t end) {
-    const int64_t first = begin / blocks;
-    const int64_t last = end / blocks;
-    if (first == last) {
-      call(op, first, first + 1, begin - first * blocks, end - first * blocks);
-      return;
+    const int64_t panels = num_panels(op.args.w.out);
+    const int64_t tiles = ceil_div(panels, tile_panels());
+    for (int64_t block = begin / tiles; block * tiles < end; ++block) {
+      const int64_t row = block_begin(block);
+      MatmulArgs args = op.args;
+      args.panel_begin = std::max(begin - block * tiles, int64_t{0}) * tile_panels();
+      args.panel_end = std::min(std::min(end - block * tiles, tiles) * tile_panels(), panels);
+      args.a = static_cast<const std::byte*>(args.a) + row * args.a_stride;
+      args.out += row * args.out_stride;
+      args.rows = block_begin(block + 1) - row;
+      args.activations_key = key;
+      op.run(args);
     }
-    const int64_t whole = ceil_div(begin, blocks);
-    if (whole != first) call(op, first, whole, begin - first * blocks, blocks);
-    call(op, whole, last, 0, blocks);
-    if (last * blocks != end) call(op, last, last + 1, 0, end - last * blocks);
   });
 }
 

@@ -27,19 +27,21 @@ class MatmulItems {
   bool rescuable() const { return rows_ <= kRescueRows; }
   Portion portion(int num_workers) const;
 
-  /// Computes items straight into the results.
-  void run(const ItemRange& range) const;
+  /// Computes items straight into the results. `key` is one phase's of one step, of all walkers
+  /// there ever were: see MatmulArgs::activations_key.
+  void run(const ItemRange& range, uint64_t key) const;
   /// Computes items into scratch of kScratchFloats, as wide as portion() allows; reads nothing but
-  /// the program and its arena. `key` is one phase's of one step, of all walkers there ever were:
-  /// see MatmulArgs::activations_key.
+  /// the program and its arena.
   void compute(const ItemRange& range, uint64_t key, float* scratch) const;
   /// Copies what compute() left to the results.
   void commit(const ItemRange& range, const float* scratch) const;
 
  private:
   static constexpr int64_t kRescueRows = 32;
-  // Matmuls of more rows are also cut by rows, so that few panels can be shared out evenly.
+  // Matmuls of more rows are also cut by rows: blocks that a kernel packs at once, and whole tiles
+  // of rows in all but the last.
   static constexpr int64_t kRowBlock = 96;
+  static constexpr int64_t kTileRows = 12;
   // Panels an item has: what a kernel computes at once, single ones for few rows where panels are
   // read from memory and an even cut matters more.
   static constexpr int64_t kTilePanels = 4;
@@ -47,15 +49,14 @@ class MatmulItems {
 
   int64_t tile_panels() const { return rows_ <= kFewRows ? 1 : kTilePanels; }
   int64_t row_blocks() const { return (rows_ + kRowBlock - 1) / kRowBlock; }
-  int64_t items_of(const BoundOp& op) const;
+  int64_t tiles_of(const BoundOp& op) const;
+  int64_t items_of(const BoundOp& op) const { return tiles_of(op) * row_blocks(); }
+  /// First row of a block; that of block row_blocks() is the end.
+  int64_t block_begin(int64_t block) const;
 
   /// fn(matmul, begin, end) for the part [begin, end) of each operation's items inside `range`.
   template <typename Fn>
   void each_part(const ItemRange& range, Fn fn) const;
-  /// Tiles [tile_begin, tile_end) for row blocks [block_begin, block_end).
-  void call(const BoundMatmul& op, int64_t tile_begin, int64_t tile_end, int64_t block_begin,
-            int64_t block_end) const;
-
   std::span<const BoundOp> ops_;
   int64_t rows_;
   int64_t items_ = 0;

@@ -345,7 +345,6 @@ TEST(Matmul, Int8OrderIsTheDocumentedOne) {
   const auto weight = random_weight(spec, 13);
   Activations a(1, spec.in, 14);
   a.hold(kernel_table(Level::kScalar), ActType::kI8, 32);
-  const auto* scales = reinterpret_cast<const uint16_t*>(weight->scales.data());
   for (const Level level : available_levels()) {
     const KernelTable table = kernel_table(level);
     const Output out = run(table, {kInt4_I8, ActType::kI8, spec}, whole_matmul(*weight), a, 0, 1);
@@ -354,8 +353,10 @@ TEST(Matmul, Int8OrderIsTheDocumentedOne) {
       unpack_row(*weight, o, w.data());
       float acc = 0;
       for (int64_t g = 0; g < 3; ++g) {
-        const float scale = f16_to_f32(scales[g * 32 + o]);
-        const float min = f16_to_f32(scales[g * 32 + 16 + o]);
+        const GroupPlace place = group_place(spec, panel_shape(spec), g);
+        const auto* entry = reinterpret_cast<const uint16_t*>(weight->data.data() + place.entry);
+        const float scale = f16_to_f32(entry[o]);
+        const float min = f16_to_f32(entry[16 + o]);
         int32_t dot = 0;
         int32_t sum = 0;
         for (int64_t k = g * 32; k < g * 32 + 32; ++k) {

@@ -53,14 +53,21 @@ void check_spec(const WeightSpec& spec) {
   }
 }
 
-/// `rows` holds `count` (1 to 16) rows of `in` elements; missing rows become zeros. Lane l of input
-/// k goes to panel[at(k, l)].
+/// Inputs [first, first + inputs) of a panel's rows, and where their codes go.
+struct Part {
+  std::byte* codes;
+  int64_t first;
+  int64_t inputs;
+};
+
+/// Lane l of the part's input k goes to codes[at(k, l)]; rows that are missing stay zeros.
 template <class T, class At>
-void transpose(const std::vector<T>& rows, int64_t count, int64_t in, T* panel, At at) {
+void transpose(const std::vector<T>& rows, int64_t count, int64_t in, const Part& part, At at) {
   QUIRE_CHECK(static_cast<int64_t>(rows.size()) >= count * in);
+  auto* codes = reinterpret_cast<T*>(part.codes);
   for (int64_t lane = 0; lane < count; ++lane) {
-    const T* row = rows.data() + lane * in;
-    for (int64_t k = 0; k < in; ++k) panel[at(k, lane)] = row[k];
+    const T* row = rows.data() + lane * in + part.first;
+    for (int64_t k = 0; k < part.inputs; ++k) codes[at(k, lane)] = row[k];
   }
 }
 
@@ -81,12 +88,12 @@ void pack_halves(const WeightSpec& spec, const WeightRows& rows, int64_t count, 
   }
 }
 
-void pack_int4(const WeightRows& rows, int64_t count, int64_t in, uint8_t* panel) {
+void pack_int4(const WeightRows& rows, int64_t count, int64_t in, const Part& part) {
   QUIRE_CHECK(static_cast<int64_t>(rows.codes.size()) >= count * in);
   for (int64_t lane = 0; lane < count; ++lane) {
-    const uint8_t* row = rows.codes.data() + lane * in;
-    uint8_t* line = panel + lane * 4;
-    for (int64_t k = 0; k < in; k += 8, line += kPanel * 4) {
+    const uint8_t* row = rows.codes.data() + lane * in + part.first;
+    auto* line = reinterpret_cast<uint8_t*>(part.codes) + lane * 4;
+    for (int64_t k = 0; k < part.inputs; k += 8, line += kPanel * 4) {
       for (int64_t b = 0; b < 4; ++b) {
         line[b] = static_cast<uint8_t>((row[k + b] & 15) | (row[k + 4 + b] & 15) << 4);
       }
@@ -94,89 +101,58 @@ void pack_int4(const WeightRows& rows, int64_t count, int64_t in, uint8_t* panel
   }
 }
 
-/// A panel's stream of scales: entries of 16 lanes, a super-group's before those of its groups.
-class ScaleStream {
- public:
-  ScaleStream(const WeightSpec& spec, int64_t count, std::byte* stream)
-      : spec_(spec),
-        count_(count),
-        stream_(stream),
-        entry_(group_entry_bytes(spec)),
-        own_(super_entry_bytes(spec)),
-        per_super_(spec.super_group == 0 ? spec.num_groups() : spec.super_group / spec.group) {}
-
-  /// Element [lane][g] of `rows` to lane `lane`, `at` bytes into the entry of group g.
-  template <class T>
-  void put_groups(const std::vector<T>& rows, int64_t at) {
-    put(rows, spec_.num_groups(),
-        [=, this](int64_t g) { return (g / per_super_ + 1) * own_ + g * entry_ + at; });
-  }
-  /// The same into the entries of super-groups.
-  template <class T>
-  void put_supers(const std::vector<T>& rows, int64_t at) {
-    put(rows, spec_.num_super_groups(),
-        [=, this](int64_t s) { return s * (own_ + per_super_ * entry_) + at; });
-  }
-
- private:
-  template <class T, class Place>
-  void put(const std::vector<T>& rows, int64_t num, Place place) {
-    QUIRE_CHECK(static_cast<int64_t>(rows.size()) >= count_ * num);
-    for (int64_t lane = 0; lane < count_; ++lane) {
-      for (int64_t i = 0; i < num; ++i) {
-        const T value = rows[static_cast<size_t>(lane * num + i)];
-        std::memcpy(stream_ + place(i) + lane * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
-      }
-    }
-  }
-
-  const WeightSpec& spec_;
-  int64_t count_;
-  std::byte* stream_;
-  int64_t entry_;
-  int64_t own_;
-  int64_t per_super_;
-};
-
-void pack_scales(const WeightSpec& spec, const WeightRows& rows, int64_t count, std::byte* stream) {
-  ScaleStream to(spec, count, stream);
-  const bool has_min = spec.offset == Offset::kMin;
-  if (spec.super_group != 0) {
-    to.put_supers(rows.scales, 0);
-    to.put_groups(rows.sub_scales, 0);
-    if (has_min) to.put_supers(rows.mins, 2 * kPanel);
-    if (has_min) to.put_groups(rows.sub_mins, kPanel);
+void pack_dense(const WeightSpec& spec, const WeightRows& rows, int64_t count, std::byte* panel) {
+  if (spec.dtype != DType::kF32) {
+    pack_halves(spec, rows, count, reinterpret_cast<uint16_t*>(panel));
     return;
   }
-  to.put_groups(rows.scales, 0);
-  if (has_min) to.put_groups(rows.mins, 2 * kPanel);
-  if (spec.offset == Offset::kZeros) to.put_groups(rows.zeros, 2 * kPanel);
+  transpose(rows.values, count, spec.in, {panel, 0, spec.in},
+            [](int64_t k, int64_t lane) { return k * kPanel + lane; });
 }
 
-/// Packs the rows of one panel. The buffers are zero where no row comes.
+/// One group's entry, and its super-group's line: once more for each of its groups.
+void pack_entry(const WeightSpec& spec, const WeightRows& rows, int64_t count, int64_t group,
+                const GroupPlace& place, std::byte* panel) {
+  const auto put = [&](const auto& from, int64_t num, int64_t index, int64_t at) {
+    QUIRE_CHECK(static_cast<int64_t>(from.size()) >= count * num);
+    constexpr auto kSize = static_cast<int64_t>(sizeof(from[0]));
+    for (int64_t lane = 0; lane < count; ++lane) {
+      std::memcpy(panel + at + lane * kSize, &from[static_cast<size_t>(lane * num + index)], kSize);
+    }
+  };
+  const int64_t groups = spec.num_groups();
+  const bool has_min = spec.offset == Offset::kMin;
+  if (spec.super_group != 0) {
+    const int64_t supers = spec.num_super_groups();
+    const int64_t super = group / (spec.super_group / spec.group);
+    put(rows.scales, supers, super, place.super);
+    put(rows.sub_scales, groups, group, place.entry);
+    if (has_min) put(rows.mins, supers, super, place.super + 2 * kPanel);
+    if (has_min) put(rows.sub_mins, groups, group, place.entry + kPanel);
+    return;
+  }
+  put(rows.scales, groups, group, place.entry);
+  if (has_min) put(rows.mins, groups, group, place.entry + 2 * kPanel);
+  if (spec.offset == Offset::kZeros) put(rows.zeros, groups, group, place.entry + 2 * kPanel);
+}
+
+/// Packs the rows of one panel. The buffer is zero where no row comes.
 void pack_panel(PackedWeight& weight, int64_t panel, int64_t count, const WeightRows& rows) {
   const WeightSpec& spec = weight.spec;
-  const int64_t panels = num_panels(spec.out);
-  std::byte* data = weight.data.data() + panel * (packed_data_bytes(spec) / panels);
-  switch (spec.layout) {
-    case Layout::kDense:
-      if (spec.dtype != DType::kF32) {
-        pack_halves(spec, rows, count, reinterpret_cast<uint16_t*>(data));
-      } else {
-        transpose(rows.values, count, spec.in, reinterpret_cast<float*>(data),
-                  [](int64_t k, int64_t lane) { return k * kPanel + lane; });
-      }
-      return;
-    case Layout::kInt8Group:
-      transpose(rows.codes, count, spec.in, reinterpret_cast<uint8_t*>(data),
+  const PanelShape shape = panel_shape(spec);
+  std::byte* begin = weight.data.data() + panel * shape.panel_bytes();
+  if (spec.layout == Layout::kDense) return pack_dense(spec, rows, count, begin);
+  for (int64_t g = 0; g < spec.num_groups(); ++g) {
+    const GroupPlace place = group_place(spec, shape, g);
+    pack_entry(spec, rows, count, g, place, begin);
+    const Part part{begin + place.codes, g * spec.group, spec.group};
+    if (spec.layout == Layout::kInt4Group) {
+      pack_int4(rows, count, spec.in, part);
+    } else {
+      transpose(rows.codes, count, spec.in, part,
                 [](int64_t k, int64_t lane) { return (k / 4 * kPanel + lane) * 4 + k % 4; });
-      break;
-    case Layout::kInt4Group:
-      pack_int4(rows, count, spec.in, reinterpret_cast<uint8_t*>(data));
-      break;
+    }
   }
-  const int64_t scale_bytes = packed_scale_bytes(spec) / panels;
-  pack_scales(spec, rows, count, weight.scales.data() + panel * scale_bytes);
 }
 
 }  // namespace
@@ -187,10 +163,7 @@ std::shared_ptr<const PackedWeight> pack_weight(const WeightReader& reader, Memo
   check_spec(spec);
   auto weight = std::make_shared<PackedWeight>();
   weight->spec = spec;
-  weight->data = HugeBuffer(packed_data_bytes(spec), MemoryTag::kWeights, ledger);
-  if (spec.layout != Layout::kDense) {
-    weight->scales = HugeBuffer(packed_scale_bytes(spec), MemoryTag::kWeights, ledger);
-  }
+  weight->data = HugeBuffer(weight->bytes(), MemoryTag::kWeights, ledger);
   const int64_t panels = num_panels(spec.out);
   parallel_for((panels + kChunkPanels - 1) / kChunkPanels, [&](int64_t chunk) {
     WeightRows rows;
@@ -207,20 +180,22 @@ std::shared_ptr<const PackedWeight> pack_weight(const WeightReader& reader, Memo
 
 WeightArgs weight_args(const PackedWeight& weight) {
   const WeightSpec& spec = weight.spec;
-  const int64_t panels = num_panels(spec.out);
+  const PanelShape shape = panel_shape(spec);
   WeightArgs args = {};
   args.data = weight.data.data();
-  args.scales = reinterpret_cast<const uint16_t*>(weight.scales.data());
   args.in = spec.in;
   args.out = spec.out;
   args.group = spec.layout == Layout::kDense ? 0 : spec.group;
-  args.panel_bytes = packed_data_bytes(spec) / panels;
-  args.scale_stride = packed_scale_bytes(spec) / panels / 2;
+  args.panel_bytes = shape.panel_bytes();
+  args.slice_bytes = shape.slice_bytes;
+  args.block_groups = shape.block_groups;
+  args.block_bytes = shape.block_bytes;
+  args.super_bytes = shape.super_bytes;
   args.has_min = spec.layout != Layout::kDense && spec.offset == Offset::kMin;
   args.has_zeros = spec.layout != Layout::kDense && spec.offset == Offset::kZeros;
   args.zero = spec.zero + (spec.layout == Layout::kInt8Group && !args.has_zeros ? 128 : 0);
   args.groups_per_super = spec.super_group == 0 ? 0 : spec.super_group / spec.group;
-  args.num_slices = num_slices(spec);
+  args.num_slices = shape.slices;
   return args;
 }
 

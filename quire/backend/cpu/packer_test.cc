@@ -32,6 +32,7 @@ std::vector<WeightSpec> specs() {
           two_levels(int4_spec(128, 33, 16, Offset::kMin), 64),
           two_levels(int4_spec(128, 16, 32, Offset::kConstant, 4), 64),
           two_levels(int8_spec(512, 17, 16), 256),
+          two_levels(int4_spec(768, 17, 32, Offset::kMin), 256),
           int8_spec(64, 100, 32),
           int8_spec(16, 17, 8, Offset::kMin),
           int4_spec(64, 100, 32, Offset::kMin),
@@ -42,7 +43,7 @@ TEST(Packer, UnpackedRowsAreTheRowsRead) {
   for (const WeightSpec& spec : specs()) {
     const RandomWeight reader(spec, 21);
     const auto weight = random_weight(spec, 21);
-    ASSERT_EQ(weight->data.size(), packed_data_bytes(spec));
+    ASSERT_EQ(weight->data.size(), weight->bytes());
     std::vector<float> row(static_cast<size_t>(spec.in));
     for (int64_t o = 0; o < spec.out; ++o) {
       unpack_row(*weight, o, row.data());
@@ -57,14 +58,15 @@ TEST(Packer, PlacesCodesAsDocumented) {
   const auto weight = random_weight(spec, 22);
   WeightRows rows;
   reader.read(0, 20, rows);
-  // Output 18 is lane 2 of panel 1; its input 13 is in line 1 of the panel: byte 1's high nibble.
-  const auto* data = reinterpret_cast<const uint8_t*>(weight->data.data());
-  EXPECT_EQ(data[128 + 64 + 2 * 4 + 1] >> 4, rows.codes[18 * 16 + 13]);
-  // Panel 1, group 1: 16 scales and 16 mins after those of group 0.
-  const auto* scales = reinterpret_cast<const uint16_t*>(weight->scales.data());
-  EXPECT_EQ(scales[64 + 32 + 2], rows.scales[18 * 2 + 1]);
-  EXPECT_EQ(scales[64 + 32 + 16 + 2], rows.mins[18 * 2 + 1]);
-  EXPECT_EQ(scales[64 + 32 + 4], 0);  // past the last output
+  // A panel is two slices of a group: a line of scales and mins, two lines of codes.
+  ASSERT_EQ(panel_shape(spec).panel_bytes(), 256);
+  // Output 18 is lane 2 of panel 1; its input 13 is input 5 of slice 1: byte 1's high nibble.
+  const auto* slice = reinterpret_cast<const uint8_t*>(weight->data.data()) + 256 + 128;
+  EXPECT_EQ(slice[64 + 2 * 4 + 1] >> 4, rows.codes[18 * 16 + 13]);
+  const auto* scales = reinterpret_cast<const uint16_t*>(slice);
+  EXPECT_EQ(scales[2], rows.scales[18 * 2 + 1]);
+  EXPECT_EQ(scales[16 + 2], rows.mins[18 * 2 + 1]);
+  EXPECT_EQ(scales[4], 0);  // past the last output
 }
 
 TEST(Packer, ThreadsChangeNothing) {
@@ -87,8 +89,6 @@ TEST(Packer, ThreadsChangeNothing) {
   EXPECT_EQ(ledger.current(MemoryTag::kWeights), together->bytes());
   EXPECT_EQ(0, std::memcmp(alone->data.data(), together->data.data(),
                            static_cast<size_t>(alone->data.size())));
-  EXPECT_EQ(0, std::memcmp(alone->scales.data(), together->scales.data(),
-                           static_cast<size_t>(alone->scales.size())));
 }
 
 TEST(Packer, SaysWhichShapesCannotBe) {

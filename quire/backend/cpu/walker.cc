@@ -249,7 +249,7 @@ void Walker::work_matmuls(const Visit& visit) {
       if (!commit_claim(visit)) return;
       matmuls.commit(range, scratch);
     } else {
-      matmuls.run(range);
+      matmuls.run(range, key_of(visit));
     }
     note(visit, began_ns);
     finish(visit, range.size(), matmuls.size());

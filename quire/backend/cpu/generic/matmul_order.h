@@ -66,7 +66,7 @@ struct MatmulScratch {
   static constexpr int64_t kPartialFloats = kLevels * kBlockRows * kTileColumns;
   static constexpr int64_t kScaleFloats = int64_t{1} << 17;  // of a slice of a tile's panels
   static constexpr int64_t kPackedDwords =
-      ((int64_t{2} << 20) - static_cast<int64_t>(sizeof(PackedActivations)) -
+      ((int64_t{4} << 20) - static_cast<int64_t>(sizeof(PackedActivations)) -
        (kPartialFloats + kScaleFloats) * 4) /
       4;
 
@@ -76,7 +76,7 @@ struct MatmulScratch {
   PackedActivations what;  // is packed; zeroed memory says nothing
 };
 
-/// This thread's scratch, made on first use (2 MiB of address space, touched as far as rows need).
+/// This thread's scratch, made on first use (4 MiB of address space, touched as far as rows need).
 /// Compiled for the baseline, unlike the kernels that call it.
 MatmulScratch& matmul_scratch();
 
