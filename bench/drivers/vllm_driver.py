@@ -1,4 +1,4 @@
-"""Times vLLM's engine, without a server, in its own process and environment: one JSON object of tokens a second on the last line.
+"""Times vLLM's engine, without a server, in its own process and environment: one line with a JSON object of tokens a second.
 
   vllm_driver.py HF_FOLDER KV_BYTES PREFILL STREAMS CONTEXT DECODE [NAME=VALUE of LLM(), as JSON]...
 """
@@ -72,7 +72,7 @@ def main() -> None:
     rates = {f"prefill {prefill}": driver.prefill(int(prefill))}
     for count in counts:
         rates[f"decode {count}"] = driver.decode(count, int(context), int(decode))
-    print("\n" + json.dumps(rates))
+    print("\n" + json.dumps(rates), flush=True)
 
 
 if __name__ == "__main__":

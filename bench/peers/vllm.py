@@ -5,7 +5,7 @@ import pathlib
 
 import vllm_environment
 
-from . import Settings, run_program
+from . import EngineError, Settings, run_program
 
 # In a folder of its own: this file has the name of a package that it imports.
 DRIVER = pathlib.Path(__file__).resolve().parent.parent / "drivers/vllm_driver.py"
@@ -29,4 +29,12 @@ class Vllm:
         out = run_program([self.venv / "bin/python", DRIVER, folder, kv_bytes, settings.prefill,
                            ",".join(str(count) for count in settings.streams), settings.context, settings.decode],
                           env=os.environ | vllm_environment.variables(self.venv, settings.threads))
-        return json.loads(out.splitlines()[-1])
+        return read_rates(out)
+
+
+def read_rates(output: str) -> dict:
+    """The driver's line; the engine's processes print before and behind it."""
+    rates = [line for line in output.splitlines() if line.startswith('{"prefill')]
+    if not rates:
+        raise EngineError("the driver printed no figures: " + " / ".join(output.strip().splitlines()[-3:])[-400:])
+    return json.loads(rates[-1])
