@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares Quire with its peers on the same files and machine, engine by engine in turns, and prints ratios.
 
-Run by `./dev bench --peer [OPTIONS]`, which installs the peers; QUIRE, PEERS and QUIRE_DEV_CACHE come from there.
+Run by `./dev bench --peer [OPTIONS]`, which installs the peers; QUIRE, PEERS, VLLM and QUIRE_DEV_CACHE come from there.
 """
 import argparse
 import json
@@ -15,8 +15,10 @@ from peers import EngineError, Settings
 from peers.llama_cpp import LlamaCpp
 from peers.openvino import OpenVino
 from peers.quire import Quire
+from peers.vllm import Vllm
 
-PEERS = {"llama.cpp": LlamaCpp, "openvino": OpenVino}
+DEFAULT_PEERS = {"llama.cpp": LlamaCpp, "openvino": OpenVino}
+PEERS = DEFAULT_PEERS | {"vllm": Vllm}
 
 
 def parse() -> argparse.Namespace:
@@ -25,7 +27,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--models", default=",".join(models.NAMES),
                         help="of " + ", ".join(models.NAMES) + ", or GGUF files, with commas (all)")
-    parser.add_argument("--peers", default=",".join(PEERS), help="of " + ", ".join(PEERS) + ", with commas (all)")
+    parser.add_argument("--peers", default=",".join(DEFAULT_PEERS),
+                        help="of " + ", ".join(PEERS) + ", with commas (" + ",".join(DEFAULT_PEERS) + ")")
     parser.add_argument("--prefill", type=int, default=512, help="tokens of the prompt (512)")
     parser.add_argument("--streams", default="1,8,16,32", help="streams that decode together (1,8,16,32)")
     parser.add_argument("--context", type=int, default=16, help="tokens of a stream's prompt before it decodes (16)")
@@ -43,23 +46,6 @@ def start_peers(names: str, python: pathlib.Path) -> list:
         except EngineError as error:
             print(f"{name}: left out: {error}", file=sys.stderr)
     return peers
-
-
-def model_files(options: argparse.Namespace, quire: pathlib.Path, python: pathlib.Path, peers: list) -> dict:
-    """name -> file."""
-    folder = pathlib.Path(os.environ["QUIRE_DEV_CACHE"]) / "models"
-    llama = next((peer for peer in peers if isinstance(peer, LlamaCpp)), None)
-    files = {}
-    for name in options.models.split(","):
-        if name == "default":
-            path = models.default_model(quire)
-        elif name in models.RANDOM:
-            path = models.random_model(name, folder, python, llama, options.threads)
-        else:
-            path = pathlib.Path(name)
-        if path is not None:
-            files[name if name in models.NAMES else path.name] = path
-    return files
 
 
 def take_turns(engines: list, model: pathlib.Path, settings: Settings, rounds: int, name: str) -> dict:
@@ -89,7 +75,9 @@ def main() -> int:
     peers = start_peers(options.peers, python)
     quire = Quire(binary, tuple(options.quire_options.split()))
     results = {}
-    for name, path in model_files(options, binary, python, peers).items():
+    llama = next((peer for peer in peers if isinstance(peer, LlamaCpp)), None)
+    folder = pathlib.Path(os.environ["QUIRE_DEV_CACHE"]) / "models"
+    for name, path in models.files(options.models, binary, folder, python, llama, options.threads).items():
         able = [quire]
         for peer in peers:
             why_not = peer.check(path)

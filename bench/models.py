@@ -39,3 +39,18 @@ def random_model(name: str, folder: pathlib.Path, python: pathlib.Path, llama, t
     print(f"writing {target}", file=sys.stderr)
     llama.quantize(source, target, kind, threads)
     return target
+
+
+def files(names: str, quire: pathlib.Path, folder: pathlib.Path, python: pathlib.Path, llama, threads: int) -> dict:
+    """name -> file, of what --models names (with commas); `llama` is a peers.llama_cpp.LlamaCpp or nothing."""
+    out = {}
+    for name in names.split(","):
+        if name == "default":
+            path = default_model(quire)
+        elif name in RANDOM:
+            path = random_model(name, folder, python, llama, threads)
+        else:
+            path = pathlib.Path(name)
+        if path is not None:
+            out[name if name in NAMES else path.name] = path
+    return out

@@ -12,6 +12,7 @@ from peers import EngineError, Settings, run_program  # noqa: E402
 from peers.llama_cpp import read_batched  # noqa: E402
 from peers.openvino import OpenVino  # noqa: E402
 from peers.quire import read_rates  # noqa: E402
+from peers.vllm import read_rates as read_vllm  # noqa: E402
 
 TURNS = {
     "Quire": [{"decode 1": 40.0, "prefill 512": 300.0}, {"decode 1": 60.0, "prefill 512": 330.0}],
@@ -47,8 +48,10 @@ def test_figures_of_each_engine_are_read():
                                  {"test": "decode", "tokens": 48, "batch": 8, "tokens_per_s": 7.0}]}) == {
         "prefill 512": 9.5, "decode 8": 7.0}
     assert read_batched('loading\n{"pl": 8, "speed_tg": 12.5}\n') == {"decode 8": 12.5}
-    with pytest.raises(EngineError):
-        read_batched("error: no memory\n")
+    assert read_vllm('loading\n{"prefill 512": 2.5}\nbye\n') == {"prefill 512": 2.5}
+    for read in (read_batched, read_vllm):
+        with pytest.raises(EngineError):
+            read("error: no memory\n")
 
 
 def test_a_program_that_fails_is_an_engine_error():
