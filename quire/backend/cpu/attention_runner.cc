@@ -10,6 +10,7 @@ namespace {
 
 // Blocks a job may have and still be kept: 65,536 tokens of context in blocks of 16.
 constexpr int64_t kKeptBlocks = 4096;
+constexpr int64_t kPageTokens = 16;
 
 int64_t round_up_to_line(int64_t bytes) {
   return (bytes + 63) / 64 * 64;
@@ -163,7 +164,25 @@ AttentionJob AttentionRunner::copy_of_kept(const BoundAttention& op, const Atten
   return job;
 }
 
-void AttentionRunner::compute(const BoundAttention& op, const AttentionJob& job, int worker) const {
+NextPages AttentionRunner::pages_of(const BoundAttention& op, const AttentionJob& job,
+                                    int32_t split) {
+  NextPages next;
+  const KvArgs& kv = op.kv;
+  const int64_t context = int64_t{job.item.first_position} + job.item.num_tokens;
+  const int64_t end = std::min(context, (split + 1) * kAttentionSplit);
+  const int64_t pages_a_block = kv.block_tokens / kPageTokens;
+  for (int64_t token = split * kAttentionSplit; token < end; token += kPageTokens) {
+    const int64_t page = token / kPageTokens;
+    const int64_t block = job.blocks[page / pages_a_block - job.first_block];
+    next.pages[static_cast<size_t>(next.count++)] =
+        kv.layer_base + block * kv.block_bytes +
+        (page % pages_a_block * kv.num_kv_heads + job.item.kv_head) * kv.page_bytes;
+  }
+  return next;
+}
+
+void AttentionRunner::compute(const BoundAttention& op, const AttentionJob& job,
+                              const NextPages& next, int worker) const {
   const AttentionShape& shape = op.shape;
   const AttentionItem& item = job.item;
   const int32_t dim = padded_dim_of(shape);
@@ -189,9 +208,15 @@ void AttentionRunner::compute(const BoundAttention& op, const AttentionJob& job,
   args.partial_max = partial.max;
   args.partial_sum = partial.sum;
   if (item.shared < 0) clear(state, rows, dim);
+  args.keys_fetched = job.keys_fetched;
   for (int32_t split = item.split_begin; split < item.split_end; ++split) {
+    const bool last = split + 1 == item.split_end;
+    const NextPages follow = last ? next : pages_of(op, job, split + 1);
     args.split = split;
+    args.next_pages = follow.pages.data();
+    args.num_next_pages = follow.count;
     kernels_.attention(args);
+    args.keys_fetched = true;
     if (item.shared < 0) fold(partial, state, rows, dim);
   }
 }

@@ -2,6 +2,7 @@
 // need.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,6 +18,13 @@ struct AttentionJob {
   AttentionItem item;
   const int32_t* blocks = nullptr;  // of the sequence, from first_block on
   int32_t first_block = 0;
+  bool keys_fetched = false;  // of the first split, by the job before
+};
+
+/// Pages of one split, which a worker will likely compute with next.
+struct NextPages {
+  std::array<const char*, kAttentionSplit / 16> pages;
+  int32_t count = 0;
 };
 
 /// An item is done in two halves: compute() reads KV and queries and leaves its result in the
@@ -41,7 +49,12 @@ class AttentionRunner {
   AttentionJob copy_of_kept(const BoundAttention& op, const AttentionPlan& plan, int64_t index,
                             int owner, int worker) const;
 
-  void compute(const BoundAttention& op, const AttentionJob& job, int worker) const;
+  /// The first split's pages of an item, to fetch while the item before is computed.
+  static NextPages pages_of(const BoundAttention& op, const AttentionJob& job, int32_t split);
+
+  /// Fetches keys of `next` with the last split.
+  void compute(const BoundAttention& op, const AttentionJob& job, const NextPages& next,
+               int worker) const;
   void commit(const BoundAttention& op, const AttentionPlan& plan, const AttentionJob& job,
               int worker) const;
 

@@ -168,8 +168,12 @@ struct AttentionArgs {
   int32_t first_position;
   int32_t split;  // covers positions [512 * split, 512 * (split + 1))
   int32_t window;
-  float scale;         // > 0
-  float soft_cap;      // 0 = none
+  float scale;     // > 0
+  float soft_cap;  // 0 = none
+  /// What is likely computed next on this thread: pages whose keys are fetched meanwhile.
+  const char* const* next_pages;
+  int32_t num_next_pages;
+  bool keys_fetched;   // this split's keys were, by the call before
   float* partial_out;  // [num_queries][heads_per_kv][padded_dim]
   float* partial_max;  // [num_queries][heads_per_kv]
   float* partial_sum;  // [num_queries][heads_per_kv]

@@ -265,14 +265,22 @@ void Walker::work_attention(const Visit& visit) {
   const AttentionPlan& plan = plan_of(visit.phase);
   const int workers = pool_.num_workers();
   const auto start_of = [&](int w) { return plan.start_of(w); };
+  int64_t fetched = -1;  // item whose first keys were fetched with the one before
   while (true) {
     const ItemRange range = ranges_.take(visit.worker, visit.turn, {1, 1}, start_of);
     if (range.empty() || !turn_.is(visit.turn)) return;
     const int64_t began_ns = began();
     AttentionJob job = AttentionRunner::job_in_step(op, plan, range.begin, *meta_);
+    job.keys_fetched = range.begin == fetched;
+    NextPages next;
+    if (range.end < plan.start_of(visit.worker + 1)) {
+      fetched = range.end;
+      const AttentionJob follows = AttentionRunner::job_in_step(op, plan, fetched, *meta_);
+      next = AttentionRunner::pages_of(op, follows, follows.item.split_begin);
+    }
     const bool claimed = workers > 1 && attention_->keep(job, op, visit.worker);
     if (claimed) open_claim(visit, range);
-    attention_->compute(op, job, visit.worker);
+    attention_->compute(op, job, next, visit.worker);
     if (claimed && !commit_claim(visit)) return;
     attention_->commit(op, plan, job, visit.worker);
     note(visit, began_ns);
@@ -386,7 +394,7 @@ bool Walker::rescue_attention(const Visit& visit, int owner, const ClaimBoard::S
       attention_->copy_of_kept(op, plan, sight.items.begin, owner, visit.worker);
   if (!claims_.still_open(owner, sight)) return false;
   const int64_t began_ns = began();
-  attention_->compute(op, job, visit.worker);
+  attention_->compute(op, job, {}, visit.worker);
   if (!claims_.commit(owner, sight)) return false;
   attention_->commit(op, plan, job, visit.worker);
   note(visit, began_ns);
