@@ -20,7 +20,7 @@ MULTIPLY_ADDS = ("vfmadd",)
 # (level, the loop's product): stores, loads for each product. A tile of 6 x 4 fp32 sums leaves 8 of 32 registers for
 # codes, scales and constants, which is tight for codes that become bf16 pairs in the same loop; AVX2 has 16 in all.
 ACCEPTED = {("avx512", "vpdpbusd"): (0, 0), ("avx512", "vdpbf16ps"): (1 / 12, 1 / 12), ("avx512", ""): (1 / 14, 2 / 5),
-            ("avx2", "vpmadd"): (1 / 5, 1 / 5), ("avx2", ""): (1 / 9, 1 / 3)}
+            ("avx2", "vpmadd"): (1 / 5, 1 / 5), ("avx2", ""): (1 / 8, 1 / 3)}
 STACK_STORE = re.compile(r"v\w+\s+%[xyz]mm\d+,[^%]*\(%r[sb]p")
 STACK_LOAD = re.compile(r"v\w+\s+(\$\w+,)?[^%,]*\(%r[sb]p[^)]*\),.*%[yz]mm")
 JUMP = re.compile(r"j\w+\s+([0-9a-f]+)")

@@ -32,7 +32,7 @@ struct Reach {
 
 /// What our kernels were seen to do on CPUs: see Device::overlap and input_seconds (of one core).
 inline constexpr double kCpuOverlap = 0.65;
-inline constexpr double kCpuInputCoreSeconds = 1.2e-9;
+inline constexpr double kCpuInputCoreSeconds = 0.4e-9;
 
 struct Device {
   enum class Kind : uint8_t { kCpu, kGpu };
