@@ -184,8 +184,8 @@ GroupPlace group_place(const WeightSpec& spec, const PanelShape& shape, int64_t 
 int64_t scale_bytes(const WeightSpec& spec) {
   if (spec.layout == Layout::kDense) return 0;
   const int64_t super_lane = spec.offset == Offset::kMin ? 4 : 2;
-  return spec.out * (spec.num_groups() * entry_bytes(spec) / kPanel +
-                     spec.num_super_groups() * super_lane);
+  return spec.out *
+         (spec.num_groups() * entry_bytes(spec) / kPanel + spec.num_super_groups() * super_lane);
 }
 
 int64_t packed_code_bytes(const WeightSpec& spec) {
