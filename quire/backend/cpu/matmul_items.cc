@@ -46,7 +46,7 @@ Portion MatmulItems::portion(int num_workers) const {
     return {tile_panels() == 1 ? kTilePanels : 1, panels / tile_panels()};
   }
   // A worker that is stopped keeps what it holds.
-  return {1, std::max(items_ / (num_workers * 2), int64_t{1})};
+  return {1, std::max(items_ / (int64_t{2} * num_workers), int64_t{1})};
 }
 
 template <typename Fn>
