@@ -38,7 +38,7 @@ class StepPace {
  private:
   /// The share of the target that a step is planned to take; the rest is for noise, and for what
   /// becomes dearer from step to step.
-  static constexpr double kPlannedShare = 2.0 / 3;
+  static constexpr double kPlannedShare = 0.6;
 
   /// The last few values, and one of them by rank.
   class Recent {

@@ -34,15 +34,15 @@ TEST_F(StepPaceTest, NothingLowersTheBudgetWhileNobodyDecodes) {
 }
 
 TEST_F(StepPaceTest, BeginsWithTheGuess) {
-  EXPECT_EQ(pace.budget(4), 4 + 100);
+  EXPECT_EQ(pace.budget(4), 4 + 90);
   for (int i = 0; i < 5; ++i) pace.observe(4, 0, decode_step);
-  EXPECT_EQ(pace.budget(4), 4 + 80);
+  EXPECT_EQ(pace.budget(4), 4 + 70);
 }
 
 TEST_F(StepPaceTest, FillsTheTargetAfterAFewSteps) {
   for (int i = 0; i < 5; ++i) pace.observe(4, 0, decode_step);
-  for (int i = 0; i < 10; ++i) EXPECT_LE(step(4), 100ms) << i;
-  EXPECT_EQ(pace.budget(4), 4 + 400);  // 80 ms of 200 us
+  for (int i = 0; i < 10; ++i) EXPECT_LE(step(4), 90ms) << i;
+  EXPECT_EQ(pace.budget(4), 4 + 350);  // 70 ms of 200 us
 }
 
 TEST_F(StepPaceTest, KeepsToItWhileTokensGrowDearer) {
@@ -88,7 +88,7 @@ TEST_F(StepPaceTest, RecoversWhenTheMachineDoes) {
   EXPECT_LE(pace.budget(4), 4 + 40);
   prompt_token = 200us;
   for (int i = 0; i < 15; ++i) step(4);
-  EXPECT_EQ(pace.budget(4), 4 + 400);
+  EXPECT_EQ(pace.budget(4), 4 + 350);
 }
 
 }  // namespace
