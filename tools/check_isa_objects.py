@@ -5,7 +5,7 @@ Symbols: every weak one lies in quire::backend::cpu::<level>. The linker keeps o
 compiled for AVX-512 must never serve a processor without.
 Spills (--spills, for optimised g++ builds): how often the inner loops of matmul tiles and of the peaks' probes store
 vector registers to the stack and load them from there, as shares of their products: see ACCEPTED. With AVX-512, loops of
-dot products of int8 never do.
+dot products never do.
 """
 import argparse
 import pathlib
@@ -17,10 +17,10 @@ LEVELS = {"avx2", "avx512"}
 WEAK = set("VvWwu")
 DOTS = ("vpdpbusd", "vdpbf16ps", "vpmadd")
 MULTIPLY_ADDS = ("vfmadd",)
-# (level, the loop's product): stores, loads for each product. A tile of 6 x 4 fp32 sums leaves 8 of 32 registers for
-# codes, scales and constants, which is tight for codes that become bf16 pairs in the same loop; AVX2 has 16 in all.
-ACCEPTED = {("avx512", "vpdpbusd"): (0, 0), ("avx512", "vdpbf16ps"): (1 / 12, 1 / 12), ("avx512", ""): (1 / 14, 2 / 5),
-            ("avx2", "vpmadd"): (1 / 5, 1 / 5), ("avx2", ""): (1 / 8, 1 / 3)}
+# (level, whether the loop is of dot products): stores, loads for each product. A tile of 6 x 4 fp32 sums leaves 8 of 32
+# registers for codes, scales and constants; AVX2 has 16 in all.
+ACCEPTED = {("avx512", True): (0, 0), ("avx512", False): (1 / 14, 1 / 3),
+            ("avx2", True): (1 / 5, 1 / 5), ("avx2", False): (1 / 10, 1 / 3)}
 STACK_STORE = re.compile(r"v\w+\s+%[xyz]mm\d+,[^%]*\(%r[sb]p")
 STACK_LOAD = re.compile(r"v\w+\s+(\$\w+,)?[^%,]*\(%r[sb]p[^)]*\),.*%[yz]mm")
 JUMP = re.compile(r"j\w+\s+([0-9a-f]+)")
@@ -85,8 +85,7 @@ def spills(objdump: str, path: str, level: str) -> tuple[int, list[str]]:
         loops = list(innermost_loops(body))
         dots = [sum(text.startswith(DOTS) for text in loop) for loop in loops]
         work = dots if any(dots) else [sum(text.startswith(MULTIPLY_ADDS) for text in loop) for loop in loops]
-        product = next((dot for dot in DOTS if any(text.startswith(dot) for loop in loops for text in loop)), "")
-        limits = ACCEPTED[level, product]
+        limits = ACCEPTED[level, any(dots)]
         for loop, amount in zip(loops, work):
             if amount == 0 or amount < max(work) // 2:
                 continue
