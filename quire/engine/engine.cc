@@ -1,8 +1,10 @@
 #include "quire/engine/engine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <thread>
@@ -28,8 +30,8 @@ struct Engine::Impl {
         scheduler(options.scheduler),
         admission(options.max_waiting_requests, options.max_waiting_prompt_tokens),
         pace({.target = options.target_itl,
-              .max_tokens = options.scheduler.max_num_batched_tokens,
-              .first_token_guess = std::chrono::nanoseconds(options.scheduler.recompute_token_ns)}),
+              .max_work = std::numeric_limits<double>::max(),
+              .first_unit_guess = std::chrono::nanoseconds(options.scheduler.recompute_token_ns)}),
         token_budget(options.scheduler.max_num_batched_tokens),
         table(options.scheduler.max_num_seqs, tokenizer, options.eos_token_ids, admission) {}
 
@@ -104,17 +106,30 @@ void Engine::Impl::step() {
 
 /// What a step may take depends on time; to the scheduler it is an event like others.
 void Engine::Impl::set_budget() {
-  const int32_t wanted = pace.budget(table.num_streaming());
+  const int32_t streams = table.num_streaming();
+  const int32_t most = options.scheduler.max_num_batched_tokens;
+  int64_t wanted = most;
+  if (streams > 0) {
+    const int64_t tokens = scheduler.prompt_tokens_within(pace.work(streams));
+    wanted = std::min<int64_t>(most, streams + std::max<int64_t>(tokens, StepPace::kMinWork));
+  }
   if (wanted == token_budget) return;
-  token_budget = wanted;
-  scheduler.set_token_budget(wanted);
+  token_budget = static_cast<int32_t>(wanted);
+  scheduler.set_token_budget(token_budget);
 }
 
 void Engine::Impl::observe(const sched::BatchPlan& plan, Clock::duration duration) {
   int32_t decode_rows = 0;
-  for (const sched::PlanRow& row : plan.rows) decode_rows += row.num_tokens == 1 ? 1 : 0;
+  double work = 0;
+  for (const sched::PlanRow& row : plan.rows) {
+    if (row.num_tokens == 1) {
+      ++decode_rows;
+    } else {
+      work += options.scheduler.prompt_work.of(row.num_tokens, row.context_len - row.num_tokens);
+    }
+  }
+  pace.observe(decode_rows, work, duration);
   const auto num_tokens = static_cast<int32_t>(plan.tokens.size());
-  pace.observe(decode_rows, num_tokens - decode_rows, duration);
   if (options.on_step) {
     options.on_step({.num_tokens = num_tokens,
                      .num_rows = static_cast<int64_t>(plan.rows.size()),

@@ -16,34 +16,30 @@ double StepPace::Recent::ranked(int32_t rank) const {
   return 0;
 }
 
-void StepPace::observe(int32_t decode_rows, int32_t prompt_tokens, Duration duration) {
+void StepPace::observe(int32_t decode_rows, double work, Duration duration) {
   const auto ns = static_cast<double>(duration.count());
-  if (prompt_tokens == 0) {
+  if (work <= 0) {
     if (decode_rows > 0) decode_ns_.add(ns);
     return;
   }
-  // Fewer tell more about the step than about a token.
-  if (prompt_tokens < kMinPromptTokens) return;
+  // Less tells more about the step than about the work.
+  if (work < kMinWork) return;
   const double decoding = decode_rows == 0 || decode_ns_.empty() ? 0 : decode_ns_.median();
-  // What decoding cost may be out of date: a prompt token takes some of the time in any case.
-  const double on_prompts = std::max(ns - decoding, ns / 4);
-  prompt_token_ns_.add(on_prompts / prompt_tokens);
-  prompt_tokens_.add(prompt_tokens);
+  // What decoding cost may be out of date: prompts take some of the time in any case.
+  unit_ns_.add(std::max(ns - decoding, ns / 4) / work);
+  work_.add(work);
 }
 
-int32_t StepPace::budget(int32_t decode_rows) const {
-  if (decode_rows == 0) return options_.max_tokens;
-  const double guess = static_cast<double>(options_.first_token_guess.count());
-  const double token_ns = prompt_token_ns_.empty() ? guess : prompt_token_ns_.largest_but_one();
+double StepPace::work(int32_t decode_rows) const {
+  if (decode_rows == 0) return options_.max_work;
+  const double guess = static_cast<double>(options_.first_unit_guess.count());
+  const double unit_ns = unit_ns_.empty() ? guess : unit_ns_.largest_but_one();
   const double decoding = decode_ns_.empty() ? 0 : decode_ns_.median();
   const double time_left = kPlannedShare * static_cast<double>(options_.target.count()) - decoding;
-  double prompt_tokens = options_.max_tokens;
-  if (token_ns > 0) prompt_tokens = std::min(prompt_tokens, time_left / token_ns);
-  if (!prompt_tokens_.empty()) {
-    prompt_tokens = std::min(prompt_tokens, 2 * prompt_tokens_.largest());
-  }
-  const auto share = static_cast<int64_t>(std::max<double>(prompt_tokens, kMinPromptTokens));
-  return static_cast<int32_t>(std::min<int64_t>(options_.max_tokens, decode_rows + share));
+  double work = options_.max_work;
+  if (unit_ns > 0) work = std::min(work, time_left / unit_ns);
+  if (!work_.empty()) work = std::min(work, 2 * work_.largest());
+  return std::max<double>(work, kMinWork);
 }
 
 }  // namespace quire::engine

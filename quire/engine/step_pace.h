@@ -9,36 +9,35 @@
 namespace quire::engine {
 
 /// A step is taken to cost what the decoding rows cost by themselves (a step without prompts), and
-/// beside it a time for each prompt token. Both are learned from the last few steps of their kind:
-/// the median of the first, and of the second the largest but one, since attention makes tokens
-/// dearer as a prompt goes on. So one slow step changes little. Prompts' share at most doubles from
-/// one step to the next, so that what was learned from little work is not trusted for much.
+/// beside it a time for each unit of work on prompts: a token that attends nothing (PromptWork).
+/// Both are learned from the last few steps of their kind: the median of the first, the largest but
+/// one of the second. So one slow step changes little. Prompts' share at most doubles from one step
+/// to the next, so that what was learned from little work is not trusted for much.
 ///
-/// Has no clock: durations come from outside, and equal ones give equal budgets.
+/// Has no clock: durations come from outside, and equal ones give equal answers.
 class StepPace {
  public:
   using Duration = std::chrono::nanoseconds;
 
   struct Options {
-    Duration target{0};             // of a step, while rows decode
-    int32_t max_tokens = 0;         // the budget when none does
-    Duration first_token_guess{0};  // a prompt token's time before any was measured
+    Duration target{0};            // of a step, while rows decode
+    double max_work = 0;           // the answer when none does
+    Duration first_unit_guess{0};  // a unit's time before any was measured
   };
   explicit StepPace(const Options& options) : options_(options) {}
 
-  /// A step took `duration`: one token in each of `decode_rows` rows, and `prompt_tokens` others.
-  void observe(int32_t decode_rows, int32_t prompt_tokens, Duration duration);
-  /// Tokens the next step may have when `decode_rows` rows decode: these, and as many prompt tokens
-  /// as the target leaves time for, but at least kMinPromptTokens.
-  int32_t budget(int32_t decode_rows) const;
+  /// A step took `duration`: one token in each of `decode_rows` rows, and `work` on prompts.
+  void observe(int32_t decode_rows, double work, Duration duration);
+  /// The work on prompts that the next step may have when `decode_rows` rows decode: as much as the
+  /// target leaves time for, but at least kMinWork.
+  double work(int32_t decode_rows) const;
 
   /// Prompts get on by this much in any case.
-  static constexpr int32_t kMinPromptTokens = 32;
+  static constexpr int32_t kMinWork = 32;
 
  private:
-  /// The share of the target that a step is planned to take; the rest is for noise, and for what
-  /// becomes dearer from step to step.
-  static constexpr double kPlannedShare = 0.6;
+  /// The share of the target that a step is planned to take; the rest is for noise.
+  static constexpr double kPlannedShare = 0.85;
 
   /// The last few values, and one of them by rank.
   class Recent {
@@ -63,8 +62,8 @@ class StepPace {
 
   const Options options_;
   Recent decode_ns_;  // of steps without prompts
-  Recent prompt_token_ns_;
-  Recent prompt_tokens_;  // of the steps that prompt_token_ns_ is from
+  Recent unit_ns_;
+  Recent work_;  // of the steps that unit_ns_ is from
 };
 
 }  // namespace quire::engine

@@ -9,86 +9,91 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A machine whose steps take a known time, to be held to 100 ms of 150.
+/// A machine whose steps take a known time, to be held to 150 ms.
 class StepPaceTest : public testing::Test {
  protected:
-  StepPace::Duration cost(int32_t decode_rows, int32_t prompt_tokens) const {
-    return (decode_rows > 0 ? decode_step : 0ns) + prompt_tokens * prompt_token;
+  StepPace::Duration cost(int32_t decode_rows, double work) const {
+    const auto on_prompts = work * static_cast<double>(unit.count());
+    return (decode_rows > 0 ? decode_step : 0ns) +
+           StepPace::Duration(static_cast<int64_t>(on_prompts));
   }
-  /// A step of as many prompt tokens as the budget leaves, and its time.
+  /// A step of as much work as it may have, and its time.
   StepPace::Duration step(int32_t decode_rows) {
-    const auto took = cost(decode_rows, pace.budget(decode_rows) - decode_rows);
-    pace.observe(decode_rows, pace.budget(decode_rows) - decode_rows, took);
+    const double work = pace.work(decode_rows);
+    const auto took = cost(decode_rows, work);
+    pace.observe(decode_rows, work, took);
     return took;
   }
+  void decode_only(int32_t decode_rows, StepPace::Duration took) {
+    for (int i = 0; i < 5; ++i) pace.observe(decode_rows, 0, took);
+  }
 
-  StepPace pace{{.target = 150ms, .max_tokens = 2048, .first_token_guess = 1ms}};
+  StepPace pace{{.target = 150ms, .max_work = 1e6, .first_unit_guess = 1ms}};
   StepPace::Duration decode_step = 20ms;
-  StepPace::Duration prompt_token = 200us;
+  StepPace::Duration unit = 200us;
 };
 
-TEST_F(StepPaceTest, NothingLowersTheBudgetWhileNobodyDecodes) {
-  EXPECT_EQ(pace.budget(0), 2048);
+TEST_F(StepPaceTest, NothingLowersTheWorkWhileNobodyDecodes) {
+  EXPECT_EQ(pace.work(0), 1e6);
   for (int i = 0; i < 10; ++i) pace.observe(0, 2048, 10s);
-  EXPECT_EQ(pace.budget(0), 2048);
+  EXPECT_EQ(pace.work(0), 1e6);
 }
 
 TEST_F(StepPaceTest, BeginsWithTheGuess) {
-  EXPECT_EQ(pace.budget(4), 4 + 90);
-  for (int i = 0; i < 5; ++i) pace.observe(4, 0, decode_step);
-  EXPECT_EQ(pace.budget(4), 4 + 70);
+  EXPECT_DOUBLE_EQ(pace.work(4), 127.5);
+  decode_only(4, decode_step);
+  EXPECT_DOUBLE_EQ(pace.work(4), 107.5);
 }
 
 TEST_F(StepPaceTest, FillsTheTargetAfterAFewSteps) {
-  for (int i = 0; i < 5; ++i) pace.observe(4, 0, decode_step);
-  for (int i = 0; i < 10; ++i) EXPECT_LE(step(4), 90ms) << i;
-  EXPECT_EQ(pace.budget(4), 4 + 350);  // 70 ms of 200 us
+  decode_only(4, decode_step);
+  for (int i = 0; i < 10; ++i) EXPECT_LE(step(4), 127'500us) << i;
+  EXPECT_NEAR(pace.work(4), 537.5, 0.01);  // 107.5 ms of 200 us
 }
 
-TEST_F(StepPaceTest, KeepsToItWhileTokensGrowDearer) {
-  for (int i = 0; i < 5; ++i) pace.observe(4, 0, decode_step);
+TEST_F(StepPaceTest, KeepsToItWhileWorkGrowsDearer) {
+  decode_only(4, decode_step);
   for (int i = 0; i < 40; ++i) {
     EXPECT_LE(step(4), 150ms) << i;
-    prompt_token += prompt_token / 20;
+    unit += unit / 20;
   }
 }
 
 TEST_F(StepPaceTest, OneSlowStepOfEitherKindChangesLittle) {
-  for (int i = 0; i < 5; ++i) pace.observe(4, 0, decode_step);
+  decode_only(4, decode_step);
   for (int i = 0; i < 10; ++i) step(4);
-  const int32_t before = pace.budget(4);
-  pace.observe(4, before - 4, 30s);
-  EXPECT_EQ(pace.budget(4), before);
+  const double before = pace.work(4);
+  pace.observe(4, before, 30s);
+  EXPECT_NEAR(pace.work(4), before, 0.01);
   pace.observe(4, 0, 30s);
-  EXPECT_EQ(pace.budget(4), before);
+  EXPECT_NEAR(pace.work(4), before, 0.01);
   // Several are no accident.
-  pace.observe(4, before - 4, 1s);
-  EXPECT_LT(pace.budget(4), before / 4);
+  pace.observe(4, before, 1s);
+  EXPECT_LT(pace.work(4), before / 4);
 }
 
 TEST_F(StepPaceTest, PromptsAlwaysGetOn) {
-  for (int i = 0; i < 5; ++i) pace.observe(100, 0, 3s);
+  decode_only(100, 3s);
   for (int i = 0; i < 5; ++i) pace.observe(100, 2048, 300s);
-  EXPECT_EQ(pace.budget(100), 100 + StepPace::kMinPromptTokens);
-  EXPECT_EQ(pace.budget(2048), 2048);
+  EXPECT_EQ(pace.work(100), StepPace::kMinWork);
 }
 
 TEST_F(StepPaceTest, SmallStepsAreNotTrustedForLargeOnes) {
-  for (int i = 0; i < 5; ++i) pace.observe(4, 0, decode_step);
-  for (int i = 0; i < 5; ++i) pace.observe(4, 40, decode_step + 1us);  // next to nothing a token
-  EXPECT_LE(pace.budget(4), 4 + 80);
-  for (int i = 0; i < 5; ++i) pace.observe(4, 3, 10s);  // too small to tell
-  EXPECT_LE(pace.budget(4), 4 + 80);
+  decode_only(4, decode_step);
+  for (int i = 0; i < 5; ++i) pace.observe(4, 40, decode_step + 1us);  // next to nothing a unit
+  EXPECT_LE(pace.work(4), 80);
+  for (int i = 0; i < 5; ++i) pace.observe(4, 3, 10s);  // too little to tell
+  EXPECT_LE(pace.work(4), 80);
 }
 
 TEST_F(StepPaceTest, RecoversWhenTheMachineDoes) {
-  for (int i = 0; i < 5; ++i) pace.observe(4, 0, decode_step);
-  prompt_token = 5ms;
+  decode_only(4, decode_step);
+  unit = 5ms;
   for (int i = 0; i < 10; ++i) step(4);
-  EXPECT_LE(pace.budget(4), 4 + 40);
-  prompt_token = 200us;
+  EXPECT_LE(pace.work(4), 40);
+  unit = 200us;
   for (int i = 0; i < 15; ++i) step(4);
-  EXPECT_EQ(pace.budget(4), 4 + 350);
+  EXPECT_NEAR(pace.work(4), 537.5, 0.01);
 }
 
 }  // namespace

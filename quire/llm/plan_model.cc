@@ -107,6 +107,7 @@ void plan_swap(const Options& options, const backend::Program& program, int num_
   plan.scheduler.num_swap_blocks = static_cast<int32_t>(swap.num_blocks);
   plan.scheduler.swap_block_ns = swap_block_ns(block_bytes, !plan.memory.swap_folder.empty());
   plan.scheduler.recompute_token_ns = recompute_token_ns(program, num_workers);
+  plan.scheduler.prompt_work.attended_share = attended_share(program);
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ namespace {
 constexpr double kMemoryBytesPerNs = 2.0;  // copied: read here, written there
 constexpr double kDiskBytesPerNs = 0.5;
 constexpr double kOperationsPerNs = 100.0;  // a worker's, in matmuls of many rows
+// An operation of attention takes so many times one of a quantized matmul.
+constexpr double kAttentionSlowness = 2.0;
 
 void check(const Options& options) {
   if (options.swap_space_bytes.value_or(0) < 0) {
@@ -78,6 +80,17 @@ SwapSize size_swap(const Options& options, const SwapDemand& demand) {
 int64_t swap_block_ns(int64_t block_bytes, bool on_disk) {
   return static_cast<int64_t>(static_cast<double>(block_bytes) /
                               (on_disk ? kDiskBytesPerNs : kMemoryBytesPerNs));
+}
+
+double attended_share(const backend::Program& program) {
+  constexpr int64_t kAttended = 1024;
+  const auto operations = [&](int64_t context) {
+    const auto cost = backend::dryrun::total_cost(backend::dryrun::step_cost(
+        program, {.rows = {{.new_tokens = 1, .context_len = context}}, .num_logits = 0}));
+    return static_cast<double>(cost.operations);
+  };
+  const double attending = (operations(1 + kAttended) - operations(1)) / kAttended;
+  return kAttentionSlowness * attending / operations(1);
 }
 
 int64_t recompute_token_ns(const backend::Program& program, int num_workers) {

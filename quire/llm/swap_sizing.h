@@ -32,5 +32,7 @@ SwapSize size_swap(const Options& options, const SwapDemand& demand);
 /// many workers: a choice that followed measurements would differ from run to run.
 int64_t swap_block_ns(int64_t block_bytes, bool on_disk);
 int64_t recompute_token_ns(const backend::Program& program, int num_workers);
+/// What attending one more token costs, as a share of computing a token that attends only itself.
+double attended_share(const backend::Program& program);
 
 }  // namespace quire::llm

@@ -147,6 +147,10 @@ class Scheduler {
   /// state when no plan follows; the next plan then does not name them in `finished`.
   void take_finished_rows(std::vector<RowId>& out) { rows_.take_given_up(out); }
 
+  /// Tokens of prompts that the next steps would run, in their order, as far as `work` goes. What a
+  /// waiting prompt will find in the cache counts as to be computed.
+  int64_t prompt_tokens_within(double work) const;
+
   bool in_flight() const { return num_in_flight_ > 0; }
   int32_t num_in_flight() const { return num_in_flight_; }
   /// No request is left. (A cancelled or stopped one counts until the plans that use it are

@@ -6,6 +6,7 @@
 
 #include "quire/base/result.h"
 #include "quire/sched/request.h"
+#include "quire/sched/prompt_work.h"
 
 namespace quire::sched {
 
@@ -32,6 +33,7 @@ struct SchedulerOptions {
   int32_t num_swap_blocks = 0;         // blocks of the swap space, the second tier; 0 = none
   PreemptionMode preemption_mode = PreemptionMode::kAuto;
   int64_t recompute_token_ns = 0;   // estimated cost of computing a token again
+  PromptWork prompt_work = {};      // estimated, for prompt_tokens_within()
   int64_t swap_block_ns = 0;        // estimated cost of copying a block one way
   int32_t max_plans_in_flight = 1;  // plans not yet committed, so that the runner never waits
 

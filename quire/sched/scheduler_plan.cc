@@ -51,6 +51,23 @@ const BatchPlan* Scheduler::finish_step() {
   return &step_->writer.finish(rows_);
 }
 
+int64_t Scheduler::prompt_tokens_within(double work) const {
+  const PromptWork& prices = options_.prompt_work;
+  int64_t tokens = 0;
+  const auto take = [&](const Sequence& sequence) {
+    const int32_t left = sequence.num_uncomputed();
+    if (left <= 1) return;
+    const int64_t taken = prices.tokens_within(work, sequence.num_computed, left);
+    work = taken < left ? 0 : work - prices.of(taken, sequence.num_computed);
+    tokens += taken;
+  };
+  for (size_t i = 0; i < running_.size() && work > 0; ++i) {
+    if (running_[i]->state == SequenceState::kRunning) take(*running_[i]);
+  }
+  for (size_t i = 0; i < waiting_.size() && work > 0; ++i) take(*waiting_[i]);
+  return tokens;
+}
+
 void Scheduler::run_running() {
   // run() may insert choices behind the current sequence; they have nothing to compute yet.
   for (size_t i = 0; i < running_.size() && budget_.tokens > 0; ++i) {

@@ -116,6 +116,25 @@ TEST(Scheduler, FinishedRowsAreNamedOnceAndFirst) {
   EXPECT_THAT(scheduler.plan()->finished, IsEmpty());
 }
 
+TEST(Scheduler, SaysHowManyPromptTokensComeToSoMuchWork) {
+  SchedulerOptions options = kOptions;
+  options.prompt_work.attended_share = 0.5;
+  Scheduler scheduler(options);
+  EXPECT_EQ(scheduler.prompt_tokens_within(100), 0);
+  add(scheduler, 1, std::vector<int32_t>(66, 5), 4);
+  add(scheduler, 2, {1, 2, 3}, 4);
+  // The first token costs 1, the next 1.5, then 2: and the other prompt begins anew.
+  EXPECT_EQ(scheduler.prompt_tokens_within(1 + 1.5 + 2), 3);
+  EXPECT_EQ(scheduler.prompt_tokens_within(1 + 1.5 + 1.9), 2);
+  EXPECT_EQ(scheduler.prompt_tokens_within(1e9), 69);
+  const BatchPlan* plan = scheduler.plan();
+  ASSERT_EQ(plan->tokens.size(), 64u);
+  commit(scheduler, *plan, {});
+  // Two are left of the first prompt, behind 64 others; 1 + 1.5 of the other fit behind them.
+  EXPECT_EQ(scheduler.prompt_tokens_within(33), 1);
+  EXPECT_EQ(scheduler.prompt_tokens_within(33 + 33.5 + 2.5), 4);
+}
+
 TEST(Scheduler, CountsChoices) {
   Scheduler scheduler(kOptions);
   add(scheduler, 1, std::vector<int32_t>(80, 1), 9, 3);
