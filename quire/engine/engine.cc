@@ -110,7 +110,8 @@ void Engine::Impl::set_budget() {
   const int32_t most = options.scheduler.max_num_batched_tokens;
   int64_t wanted = most;
   if (streams > 0) {
-    const int64_t tokens = scheduler.prompt_tokens_within(pace.work(streams));
+    const int64_t tokens =
+        scheduler.prompt_tokens_within(pace.work(streams, scheduler.num_prompts()));
     wanted = std::min<int64_t>(most, streams + std::max<int64_t>(tokens, StepPace::kMinWork));
   }
   if (wanted == token_budget) return;

@@ -28,16 +28,20 @@ class StepPace {
 
   /// A step took `duration`: one token in each of `decode_rows` rows, and `work` on prompts.
   void observe(int32_t decode_rows, double work, Duration duration);
-  /// The work on prompts that the next step may have when `decode_rows` rows decode: as much as the
-  /// target leaves time for, but at least kMinWork.
-  double work(int32_t decode_rows) const;
+  /// The work on prompts that the next step may have when `decode_rows` rows decode and so many
+  /// prompts are not computed yet: as much as the target leaves time for, but at least kMinWork.
+  double work(int32_t decode_rows, int32_t prompts) const;
 
   /// Prompts get on by this much in any case.
   static constexpr int32_t kMinWork = 32;
+  /// So many prompts are a crowd: a step may take kCrowdTargets times the target. All prompts take
+  /// the same time in few long steps as in many short ones, but each step holds every stream up.
+  static constexpr int32_t kCrowd = 4;
+  static constexpr int32_t kCrowdTargets = 2;
 
  private:
   /// The share of the target that a step is planned to take; the rest is for noise.
-  static constexpr double kPlannedShare = 0.85;
+  static constexpr double kPlannedShare = 0.75;
 
   /// The last few values, and one of them by rank.
   class Recent {

@@ -147,6 +147,8 @@ class Scheduler {
   /// state when no plan follows; the next plan then does not name them in `finished`.
   void take_finished_rows(std::vector<RowId>& out) { rows_.take_given_up(out); }
 
+  /// Prompts not computed yet, waiting or begun, and sequences to be computed again.
+  int32_t num_prompts() const;
   /// Tokens of prompts that the next steps would run, in their order, as far as `work` goes. What a
   /// waiting prompt will find in the cache counts as to be computed.
   int64_t prompt_tokens_within(double work) const;

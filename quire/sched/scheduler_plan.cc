@@ -51,6 +51,14 @@ const BatchPlan* Scheduler::finish_step() {
   return &step_->writer.finish(rows_);
 }
 
+int32_t Scheduler::num_prompts() const {
+  const auto begun = [](const Sequence* s) {
+    return s->state == SequenceState::kRunning && s->num_uncomputed() > 1;
+  };
+  return static_cast<int32_t>(waiting_.size()) +
+         static_cast<int32_t>(std::count_if(running_.begin(), running_.end(), begun));
+}
+
 int64_t Scheduler::prompt_tokens_within(double work) const {
   const PromptWork& prices = options_.prompt_work;
   int64_t tokens = 0;

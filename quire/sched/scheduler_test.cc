@@ -121,6 +121,7 @@ TEST(Scheduler, SaysHowManyPromptTokensComeToSoMuchWork) {
   options.prompt_work.attended_share = 0.5;
   Scheduler scheduler(options);
   EXPECT_EQ(scheduler.prompt_tokens_within(100), 0);
+  EXPECT_EQ(scheduler.num_prompts(), 0);
   add(scheduler, 1, std::vector<int32_t>(66, 5), 4);
   add(scheduler, 2, {1, 2, 3}, 4);
   // The first token costs 1, the next 1.5, then 2: and the other prompt begins anew.
@@ -133,6 +134,10 @@ TEST(Scheduler, SaysHowManyPromptTokensComeToSoMuchWork) {
   // Two are left of the first prompt, behind 64 others; 1 + 1.5 of the other fit behind them.
   EXPECT_EQ(scheduler.prompt_tokens_within(33), 1);
   EXPECT_EQ(scheduler.prompt_tokens_within(33 + 33.5 + 2.5), 4);
+  EXPECT_EQ(scheduler.num_prompts(), 2);
+  plan = scheduler.plan();
+  commit(scheduler, *plan, {{.token = 9}, {.token = 9}});
+  EXPECT_EQ(scheduler.num_prompts(), 0);
 }
 
 TEST(Scheduler, CountsChoices) {
