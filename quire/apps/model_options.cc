@@ -126,8 +126,8 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
                      "streams would wait longer than --target-itl");
   command.add_option("--target-itl", options.target_itl_ms,
                      "milliseconds that streams wait for a token while prompts are computed beside "
-                     "them (150), twice as many while four prompts or more are waited for; 0: no "
-                     "care is taken. Not with --max-num-batched-tokens");
+                     "them (150), up to twice as many while four prompts or more are waited for; "
+                     "0: no care is taken. Not with --max-num-batched-tokens");
   command.add_option("--max-num-seqs", llm.max_num_seqs, "sequences computed in a step at most")
       ->capture_default_str();
   command.add_flag("--enable-chunked-prefill,!--no-enable-chunked-prefill",

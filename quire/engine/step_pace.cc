@@ -35,8 +35,9 @@ double StepPace::work(int32_t decode_rows, int32_t prompts) const {
   const double guess = static_cast<double>(options_.first_unit_guess.count());
   const double unit_ns = unit_ns_.empty() ? guess : unit_ns_.largest_but_one();
   const double decoding = decode_ns_.empty() ? 0 : decode_ns_.median();
-  const auto target = options_.target * (prompts >= kCrowd ? kCrowdTargets : 1);
-  const double time_left = kPlannedShare * static_cast<double>(target.count()) - decoding;
+  auto target = static_cast<double>(options_.target.count());
+  if (prompts >= kCrowd && decoding <= kCrowdDecoding * target) target *= kCrowdTargets;
+  const double time_left = kPlannedShare * target - decoding;
   double work = options_.max_work;
   if (unit_ns > 0) work = std::min(work, time_left / unit_ns);
   if (!work_.empty()) work = std::min(work, 2 * work_.largest());

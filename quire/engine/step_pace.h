@@ -36,8 +36,11 @@ class StepPace {
   static constexpr int32_t kMinWork = 32;
   /// So many prompts are a crowd: a step may take kCrowdTargets times the target. All prompts take
   /// the same time in few long steps as in many short ones, but each step holds every stream up.
+  /// Not where decoding alone takes more than kCrowdDecoding of the target: then prompts are in so
+  /// many steps that most gaps would be long ones.
   static constexpr int32_t kCrowd = 4;
   static constexpr int32_t kCrowdTargets = 2;
+  static constexpr double kCrowdDecoding = 0.25;
 
  private:
   /// The share of the target that a step is planned to take; the rest is for noise.

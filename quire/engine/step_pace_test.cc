@@ -59,6 +59,12 @@ TEST_F(StepPaceTest, ACrowdOfPromptsHasLongerSteps) {
   EXPECT_NEAR(pace.work(4, StepPace::kCrowd), 1025, 0.01);  // 205 ms of 200 us
 }
 
+TEST_F(StepPaceTest, ACrowdDoesNotWhereDecodingTakesMuchOfTheTarget) {
+  decode_only(4, 40ms);
+  for (int i = 0; i < 10; ++i) pace.observe(4, 100, 40ms + 100 * unit);
+  EXPECT_EQ(pace.work(4, 100), pace.work(4, 1));
+}
+
 TEST_F(StepPaceTest, KeepsToItWhileWorkGrowsDearer) {
   decode_only(4, decode_step);
   for (int i = 0; i < 40; ++i) {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "quire/base/result.h"
-#include "quire/sched/request.h"
 #include "quire/sched/prompt_work.h"
+#include "quire/sched/request.h"
 
 namespace quire::sched {
 
