@@ -241,6 +241,41 @@ TEST(Matmul, RowsDoNotDependOnTheirNumberNorOnThreads) {
   }
 }
 
+/// Weights so long that one or two rows read them as few streams, in odd numbers of panels.
+TEST(Matmul, LongStreamsGiveTheSameRows) {
+  std::vector<KindCase> cases;
+  add_kinds(cases, dense_spec(DType::kBF16, 2048, 75));
+  add_kinds(cases, int8_spec(2048, 112, 2048 / 8));
+  add_kinds(cases, int8_spec(2048, 101, 32, Offset::kMin));
+  add_kinds(cases, int8_spec(2048, 128, 64, Offset::kZeros));
+  add_kinds(cases, two_levels(int8_spec(2048, 111, 16), 256));
+  add_kinds(cases, int4_spec(8192, 267, 32, Offset::kConstant, 8));
+  add_kinds(cases, int4_spec(8192, 304, 128, Offset::kConstant, 8));
+  add_kinds(cases, int4_spec(8192, 289, 128, Offset::kZeros));
+  add_kinds(cases, two_levels(int4_spec(8192, 271, 32, Offset::kMin), 256));
+  constexpr int64_t kRows = 7;
+  for (const KindCase& c : cases) {
+    const auto weight = random_weight(c.spec, 1);
+    const std::vector<float> bias = bias_of(c.spec.out);
+    MatmulArgs args = whole_matmul(*weight);
+    args.bias = bias.data();
+    for (const Level level : available_levels()) {
+      const KernelTable table = kernel_table(level);
+      Activations a(kRows, c.spec.in, 2);
+      a.hold(table, c.act, c.spec.group);
+      const Output all = run(table, c, args, a, 0, kRows);
+      for (const int64_t rows : {1, 2}) {
+        const Output few = run(table, c, args, a, 3, rows);
+        for (int64_t r = 0; r < rows; ++r) {
+          EXPECT_TRUE(same_bits(few.row(r), all.row(3 + r), c.spec.out))
+              << describe(c, level_name(level)) << " row " << r << " of " << rows;
+          EXPECT_EQ(few.row(r)[c.spec.out], Output::kGuard) << describe(c, level_name(level));
+        }
+      }
+    }
+  }
+}
+
 TEST(Matmul, PanelsDoNotDependOnTheirRange) {
   for (const Level level : available_levels()) {
     const KernelTable table = kernel_table(level);
